@@ -1,0 +1,142 @@
+"""How the kernel is compiled, and where the compiled code is kept.
+
+`@rule` marks a function of the kernel, `@entry` one that Python calls (only those need a place on disk).
+With `NUMBA_DISABLE_JIT=1` both leave the function as it is: plain Python, for the debugger and for coverage.
+
+Numba's own disk cache looks at one source file only: a helper changed in another file would leave a stale
+caller behind. So the cache folder here is named after a hash of every source and data file that the kernel
+is made of: any change starts a new, empty folder. Numba writes each file under a temporary name and renames
+it, so that several processes may share a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numba
+import numpy as np
+from numba.core import event
+from numba.misc.appdirs import AppDirs
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COMPILED: Final = not numba.config.DISABLE_JIT
+_PACKAGE: Final = Path(__file__).parent
+_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
+
+
+# Faces over the kernel: the kernel imports nothing from them (tests/test_rooms.py), so they may change freely.
+_FACES: Final = {"envs", "render", "adapters", "cli.py", "records.py", "symphony9_v0.py", "__init__.py"}
+
+
+def kernel_sources() -> list[Path]:
+    """Every file that compiled code may depend on: the package's sources and data, less the faces."""
+    return sorted(
+        path
+        for path in _PACKAGE.rglob("*")
+        if path.suffix in {".py", ".toml"} and path.relative_to(_PACKAGE).parts[0] not in _FACES
+    )
+
+
+def kernel_hash() -> str:
+    digest = hashlib.sha256()
+    for path in kernel_sources():
+        digest.update(str(path.relative_to(_PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """`SYMPHONY9_CACHE_DIR`, or the user's cache folder; in it one folder for each version of the kernel."""
+    chosen = os.environ.get("SYMPHONY9_CACHE_DIR")
+    root = Path(chosen) if chosen else Path(AppDirs("symphony9_env", appauthor=False).user_cache_dir)
+    return root / f"kernel-{kernel_hash()}"
+
+
+@contextlib.contextmanager
+def _caching_in(folder: Path) -> Iterator[None]:
+    """Numba reads its cache folder when a function is decorated; leave the user's own setting alone."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+_SOURCES: Final = frozenset(kernel_sources())
+_FOLDER: Final = cache_folder() if COMPILED else _PACKAGE
+_CACHED: Final = COMPILED and _writable(_FOLDER)
+
+
+def rule(function: F) -> F:
+    """A function of the kernel, called from other kernel functions."""
+    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def entry(function: F) -> F:
+    """A function of the kernel that Python calls: its compiled form is kept on disk."""
+    if not COMPILED:
+        return function
+    if Path(function.__code__.co_filename) not in _SOURCES:
+        raise RuntimeError(f"{function.__module__} is no kernel source: its cache could go stale")
+    with _caching_in(_FOLDER):
+        return numba.njit(cache=_CACHED, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def wrapping(function: F) -> F:
+    """A rule whose unsigned arithmetic wraps on purpose; un-compiled, NumPy must not warn of it."""
+    return rule(function) if COMPILED else np.errstate(over="ignore")(function)
+
+
+class _Notice(event.Listener):  # type: ignore[misc]
+    """Says, once a process, that compiling takes a while (only when nothing was in the cache)."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.seconds = 0.0
+        self.said = False
+
+    def on_start(self, compiling: Any) -> None:
+        if not self._ours(compiling):
+            return
+        if not self.said:
+            self.said = True
+            where = f"kept in {_FOLDER}" if _CACHED else "the cache folder is not writable: not kept"
+            print(f"symphony9_env: compiling the rules, once, some seconds ({where}) ...", file=sys.stderr)
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.perf_counter()
+
+    def on_end(self, compiling: Any) -> None:
+        if self._ours(compiling):
+            self.depth -= 1
+            if self.depth == 0:
+                self.seconds += time.perf_counter() - self.began
+
+    @staticmethod
+    def _ours(compiling: Any) -> bool:
+        function = compiling.data["dispatcher"].py_func
+        return str(function.__module__).startswith("symphony9_env.")
+
+
+NOTICE: Final = _Notice()
+if COMPILED:
+    event.register("numba:compile", NOTICE)

@@ -1,0 +1,81 @@
+"""What is in the box: the printed facts of `box.toml`, as names and tables."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+_BOX: Final = _read("box.toml")
+
+MUSICIANS: Final[tuple[str, ...]] = tuple(_BOX["musicians"])
+MUSICIAN_INDEX: Final[dict[str, int]] = {name: row for row, name in enumerate(MUSICIANS)}
+STARTING_MONEY: Final[int] = _BOX["starting_money"]
+FURNITURE_VALUES: Final[tuple[int, ...]] = tuple(_BOX["furniture"]["values"])
+FURNITURE_POINTS: Final[tuple[int, ...]] = tuple(_BOX["furniture"]["points"])
+BUDGET_TOKENS: Final[tuple[int, ...]] = tuple(_BOX["budget"]["tokens"])
+
+SCORING_TILES: Final[tuple[str, ...]] = tuple(_BOX["scoring"])  # "1A", "1B", "2A" ... "6B"
+SCORING_METHODS: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys(tile["method"] for tile in _BOX["scoring"].values())
+)
+CLASSES: Final = ("low", "medium", "high")
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the concert board and the scoring tiles say for one number of players."""
+
+    num_players: int
+    num_musicians: int
+    limit: int  # the most one player may contribute
+    class_from: tuple[int, ...]  # lowest total of a low, medium, high class concert
+    class_to: tuple[int, ...]  # highest total
+    income: tuple[int, ...]  # dollars per cube
+    starting_cubes: tuple[int, ...]  # clockwise from the start player; the bot's last
+    scoring_column: str
+
+    @property
+    def has_bot(self) -> bool:
+        return len(self.starting_cubes) > self.num_players
+
+    @property
+    def num_boards(self) -> int:
+        """Player boards on the table, the bot's included."""
+        return len(self.starting_cubes)
+
+    @property
+    def musicians(self) -> tuple[str, ...]:
+        return MUSICIANS[: self.num_musicians]
+
+    @property
+    def scoring_tiles(self) -> tuple[str, ...]:
+        """The tile sides in this game: one tile for each musician, two sides each."""
+        return SCORING_TILES[: 2 * self.num_musicians]
+
+    def scoring_points(self, tile: str) -> tuple[float, ...]:
+        """Points of a tile side at level 1, 2, 3 (for a rank: 1st, 2nd, 3rd place)."""
+        return tuple(_BOX["scoring"][tile]["points"][self.scoring_column])
+
+
+def scoring_method(tile: str) -> str:
+    """What a tile side counts, such as `own pairs` for 5B."""
+    return str(_BOX["scoring"][tile]["method"])
+
+
+def _table(num_players: int) -> Table:
+    entry = dict(_BOX["table"][str(num_players)])
+    column = entry.pop("scoring")
+    lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+    return Table(**{**entry, **lists}, num_players=num_players, scoring_column=column)
+
+
+TABLES: Final[dict[int, Table]] = {int(count): _table(int(count)) for count in _BOX["table"]}
+PLAYER_COUNTS: Final[tuple[int, ...]] = tuple(TABLES)
+MAX_PLAYERS: Final = max(PLAYER_COUNTS)

@@ -1,0 +1,139 @@
+"""Career tracks and bot tiles: the shipped file, or one of an owner's own, checked on loading."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from symphony9_env.components.box import MUSICIANS
+
+SIDES: Final = ("A", "B")
+MAX_SPACES: Final = 8
+MAX_REPUTATION: Final = 9
+MAX_TRACK_CUBES: Final = 19  # 20 of a colour in the box, one of them to start with
+NUM_BOT_TILES: Final = 3
+MAX_BOT_AMOUNT: Final = 99
+
+Space = tuple[int, int, int]  # reputation, cubes in every game, further cubes with 4 players
+
+
+@dataclass(frozen=True)
+class Components:
+    """What an owner's file may change: every board's two sides, and the bot's tiles."""
+
+    boards: dict[str, dict[str, tuple[Space, ...]]]
+    bot_tiles: tuple[tuple[int, int, int], ...]
+
+    def track(self, board: str, side: str, num_players: int) -> list[tuple[int, int]]:
+        """One side's spaces as (reputation, cubes) in a game of this many players."""
+        return [
+            (reputation, cubes + (further if num_players == 4 else 0))
+            for reputation, cubes, further in self.boards[board][side]
+        ]
+
+
+@cache
+def default_components() -> Components:
+    text = files(__package__).joinpath("career_tracks.toml").read_text(encoding="utf-8")
+    return _parse(text, "career_tracks.toml", default=None)
+
+
+def load_components(path: str | os.PathLike[str] | None) -> Components:
+    """The shipped components, or those of an owner's file; what the file leaves out keeps its default."""
+    if path is None:
+        return default_components()
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"components={path!r}: give the path of a TOML file, or None")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"components={os.fspath(path)!r} can't be read: {reason}") from error
+    return _parse(text, os.fspath(path), default=default_components())
+
+
+def check_track(spaces: list[tuple[int, int]], where: str) -> None:
+    """Refuse a track, as (reputation, cubes) spaces of one game, that no board could be."""
+    if not 1 <= len(spaces) <= MAX_SPACES:
+        raise ValueError(f"{where}: {len(spaces)} spaces; a track has 1 to {MAX_SPACES}")
+    for index, (reputation, cubes) in enumerate(spaces):
+        if not 0 <= reputation <= MAX_REPUTATION:
+            raise ValueError(f"{where}, space {index}: reputation {reputation}; allowed: 0 to {MAX_REPUTATION}")
+        if cubes < 0:
+            raise ValueError(f"{where}, space {index}: {cubes} cubes; a space can't hold fewer than 0")
+    total = sum(cubes for _, cubes in spaces)
+    if not 1 <= total <= MAX_TRACK_CUBES:
+        raise ValueError(f"{where}: {total} cubes in all; a track holds 1 to {MAX_TRACK_CUBES}")
+
+
+def check_bot_tile(tile: Any, where: str) -> tuple[int, int, int]:
+    if not _is_int_list(tile, 3):
+        raise ValueError(f"{where}: {tile!r}; a tile is three whole numbers, for low, medium and high fame")
+    if not all(0 <= amount <= MAX_BOT_AMOUNT for amount in tile):
+        raise ValueError(f"{where}: {tile!r}; amounts are 0 to {MAX_BOT_AMOUNT}")
+    return tile[0], tile[1], tile[2]
+
+
+def _parse(text: str, source: str, default: Components | None) -> Components:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:  # its message names line and column
+        raise ValueError(f"{source}: not valid TOML: {error}") from error
+    boards = dict(default.boards) if default else {}
+    bot_tiles = default.bot_tiles if default else ()
+    for table, content in data.items():
+        where = f"{source}, table [{table}]"
+        if table == "bot":
+            bot_tiles = _bot_tiles(content, where)
+        elif table in MUSICIANS:
+            boards[table] = {**boards.get(table, {}), **_board(content, where)}
+        else:
+            allowed = ", ".join((*MUSICIANS, "bot"))
+            raise ValueError(f"{where}: unknown table; allowed: {allowed}")
+    return Components(boards, bot_tiles)
+
+
+def _board(content: Any, where: str) -> dict[str, tuple[Space, ...]]:
+    if not isinstance(content, dict):
+        raise ValueError(f"{where}: must be a table with sides A and B")
+    if unknown := [side for side in content if side not in SIDES]:
+        raise ValueError(f"{where}: unknown side {unknown[0]!r}; allowed: A, B")
+    return {side: _side(spaces, f"{where}, side {side}") for side, spaces in content.items()}
+
+
+def _side(spaces: Any, where: str) -> tuple[Space, ...]:
+    if not isinstance(spaces, list):
+        raise ValueError(f"{where}: must be a list of spaces")
+    for index, space in enumerate(spaces):
+        if not _is_int_list(space, 3):
+            raise ValueError(
+                f"{where}, space {index}: {space!r}; a space is three whole numbers, "
+                "[reputation, cubes, further cubes with 4 players]"
+            )
+        if min(space[1:]) < 0:
+            raise ValueError(f"{where}, space {index}: {space!r}; cubes can't be negative")
+    check_track([(r, c) for r, c, _ in spaces], f"{where} (2 or 3 players)")
+    check_track([(r, c + further) for r, c, further in spaces], f"{where} (4 players)")
+    return tuple((r, c, further) for r, c, further in spaces)
+
+
+def _bot_tiles(content: Any, where: str) -> tuple[tuple[int, int, int], ...]:
+    if not isinstance(content, dict) or set(content) != {"tiles"}:
+        raise ValueError(f"{where}: must hold just `tiles = [[0, 2, 4], ...]`")
+    tiles = content["tiles"]
+    if not isinstance(tiles, list) or len(tiles) != NUM_BOT_TILES:
+        raise ValueError(f"{where}: tiles must be a list of {NUM_BOT_TILES} tiles")
+    return tuple(check_bot_tile(tile, f"{where}, tile {index}") for index, tile in enumerate(tiles))
+
+
+def _is_int_list(value: Any, length: int) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == length
+        and all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+    )

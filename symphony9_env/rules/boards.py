@@ -1,0 +1,94 @@
+"""Player boards: cubes of this round and of earlier ones, compositions, furniture.
+
+Rulebook pp. 9 and 13.
+"""
+
+from __future__ import annotations
+
+from symphony9_env.compilation import rule
+from symphony9_env.components import FURNITURE_VALUES
+from symphony9_env.rules.state import NONE, NUM_FURNITURE, Game
+
+
+@rule
+def cubes(game: Game, board: int, musician: int) -> int:
+    """A board's cubes of one colour, both piles together."""
+    return game.earlier_cubes[board, musician] + game.new_cubes[board, musician]
+
+
+@rule
+def num_cubes(game: Game, board: int) -> int:
+    total = 0
+    for musician in range(game.num_musicians):
+        total += cubes(game, board, musician)
+    return total
+
+
+@rule
+def give_up_cube(game: Game, board: int, musician: int) -> None:
+    """Discards come from the earlier cubes first (R15)."""
+    if game.earlier_cubes[board, musician] > 0:
+        game.earlier_cubes[board, musician] -= 1
+    else:
+        game.new_cubes[board, musician] -= 1
+
+
+@rule
+def merge_piles(game: Game) -> None:
+    """At cleanup this round's cubes join the earlier ones (R15)."""
+    for board in range(game.num_boards):
+        for musician in range(game.num_musicians):
+            game.earlier_cubes[board, musician] += game.new_cubes[board, musician]
+            game.new_cubes[board, musician] = 0
+
+
+@rule
+def award_compositions(game: Game) -> None:
+    """Every musician alive before this round gives a tile to his major patron, who gives up half his cubes."""
+    for musician in range(game.num_musicians):
+        if game.dead[musician]:
+            continue
+        patron = major_patron(game, musician)
+        if patron != NONE:
+            game.compositions[patron, musician] += 1
+            for _ in range(cubes(game, patron, musician) // 2):
+                give_up_cube(game, patron, musician)
+
+
+@rule
+def major_patron(game: Game, musician: int) -> int:
+    """Whoever has most cubes; in a tie the bot, else whoever is nearest to the start player clockwise."""
+    patron, most = NONE, 0
+    if game.has_bot:
+        bot = game.num_players
+        if cubes(game, bot, musician) > most:
+            patron, most = bot, cubes(game, bot, musician)
+    for turn in range(game.num_players):
+        player = (game.start + turn) % game.num_players
+        if cubes(game, player, musician) > most:
+            patron, most = player, cubes(game, player, musician)
+    return patron
+
+
+@rule
+def has_furniture(game: Game, player: int) -> bool:
+    for token in range(NUM_FURNITURE):
+        if game.furniture[player, token]:
+            return True
+    return False
+
+
+@rule
+def num_furniture_sold(game: Game, player: int) -> int:
+    """A token paid into a concert counts as sold (R14)."""
+    sold = 0
+    for token in range(NUM_FURNITURE):
+        sold += 1 - game.furniture[player, token]
+    return sold
+
+
+@rule
+def sell_furniture(game: Game, player: int, token: int) -> None:
+    game.furniture[player, token] = 0
+    game.sales[player, token] = 1
+    game.money[player] += FURNITURE_VALUES[token]

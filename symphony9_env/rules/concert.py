@@ -1,0 +1,162 @@
+"""The royal concert: hands open, the total decides, and somebody is paid or punished.
+
+Rulebook pp. 10-12, and p. 19 for the bot.
+"""
+
+from __future__ import annotations
+
+from symphony9_env.compilation import rule
+from symphony9_env.components import FURNITURE_VALUES
+from symphony9_env.rules.boards import cubes, give_up_cube
+from symphony9_env.rules.state import (
+    HIGH,
+    LOW,
+    MEDIUM,
+    NONE,
+    NUM_CLASSES,
+    TOO_LITTLE,
+    TOO_MUCH,
+    Game,
+)
+from symphony9_env.rules.tracks import fame
+
+MEDIUM_BONUS = 5
+
+
+@rule
+def close_hand(game: Game, player: int, total: int, token: int) -> None:
+    """What a closed hand holds stays the player's own until it is paid."""
+    game.hand[player] = total
+    game.hand_token[player] = token
+
+
+@rule
+def open_hands(game: Game) -> None:
+    """All hands open together, the bot adds its share, and the total with the budget token decides."""
+    total = game.budget[game.round_index]
+    for player in range(game.num_players):
+        game.contribution[player] = game.hand[player]
+        game.contribution_token[player] = game.hand_token[player]
+        game.hand[player] = NONE
+        game.hand_token[player] = NONE
+        total += game.contribution[player]
+    if game.has_bot:
+        bot = game.num_players
+        game.contribution[bot] = bot_contribution(game)
+        total += game.contribution[bot]
+    game.total = total
+    game.outcome = concert_outcome(game, total)
+    for musician in range(game.num_musicians):
+        game.performing[musician] = fame(game, musician) == game.outcome
+    if is_success(game):
+        _pay_contributions(game)
+
+
+@rule
+def concert_outcome(game: Game, total: int) -> int:
+    for concert_class in range(NUM_CLASSES):
+        if game.class_from[concert_class] <= total <= game.class_to[concert_class]:
+            return concert_class
+    return TOO_LITTLE if total < game.class_from[LOW] else TOO_MUCH
+
+
+@rule
+def is_success(game: Game) -> bool:
+    return game.outcome == LOW or game.outcome == MEDIUM or game.outcome == HIGH
+
+
+@rule
+def bot_contribution(game: Game) -> int:
+    """By the fame of the colour it has most cubes of; tied colours: the lowest amount; no cubes: low (R10)."""
+    bot = game.num_players
+    most = 0
+    for musician in range(game.num_musicians):
+        most = max(most, cubes(game, bot, musician))
+    if most == 0:
+        return game.bot_tiles[game.round_index, LOW]
+    amount = NONE
+    for musician in range(game.num_musicians):
+        if cubes(game, bot, musician) == most:
+            offered = game.bot_tiles[game.round_index, fame(game, musician)]
+            if amount == NONE or offered < amount:
+                amount = offered
+    return amount
+
+
+@rule
+def _pay_contributions(game: Game) -> None:
+    for player in range(game.num_players):
+        token = game.contribution_token[player]
+        game.money[player] -= game.contribution[player]
+        if token != NONE:
+            game.money[player] += FURNITURE_VALUES[token]  # that part was not paid in coins
+            game.furniture[player, token] = 0
+
+
+@rule
+def gave_most(game: Game, player: int) -> bool:
+    """Among the players, never the bot; all who tie (R4, R6)."""
+    for other in range(game.num_players):
+        if game.contribution[other] > game.contribution[player]:
+            return False
+    return True
+
+
+@rule
+def gave_least(game: Game, player: int) -> bool:
+    """Among the players, never the bot; all who tie (R6)."""
+    for other in range(game.num_players):
+        if game.contribution[other] < game.contribution[player]:
+            return False
+    return True
+
+
+@rule
+def wins_bonus(game: Game, player: int, concert_class: int) -> bool:
+    return game.outcome == concert_class and gave_most(game, player)
+
+
+@rule
+def is_punished(game: Game, player: int) -> bool:
+    if game.outcome == TOO_MUCH:
+        return gave_most(game, player)
+    return game.outcome == TOO_LITTLE and gave_least(game, player)
+
+
+@rule
+def penalty(game: Game) -> int:
+    """Cubes to give up: one in rounds 1-3, two in rounds 4-6."""
+    return 1 if game.round_index < 3 else 2
+
+
+@rule
+def has_cube_to_keep(game: Game, player: int) -> bool:
+    for musician in range(game.num_musicians):
+        if game.performing[musician] and cubes(game, player, musician) > 0:
+            return True
+    return False
+
+
+@rule
+def pay_income(game: Game) -> None:
+    """Performers pay for each cube and one cube of each colour that paid is given up; then the $5 bonus."""
+    for musician in range(game.num_musicians):
+        if game.performing[musician]:
+            game.num_performers += 1
+            for board in range(game.num_boards):
+                _pay_for_cubes(game, board, musician)
+    game.num_successes += 1
+    for player in range(game.num_players):
+        if wins_bonus(game, player, MEDIUM):
+            game.money[player] += MEDIUM_BONUS
+
+
+@rule
+def _pay_for_cubes(game: Game, board: int, musician: int) -> None:
+    held = cubes(game, board, musician)
+    if held == 0:
+        return
+    if board < game.num_players:  # the bot gives up its cube and gets nothing
+        game.money[board] += held * game.income[game.outcome]
+    if game.kept[board] != musician:
+        give_up_cube(game, board, musician)

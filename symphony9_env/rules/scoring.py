@@ -1,0 +1,158 @@
+"""Points: what each source gives each player if the game ended now, and who wins.
+
+Rulebook pp. 14-17. Points are counted in sixths, exactly (R11).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from symphony9_env.compilation import entry, rule
+from symphony9_env.components import FURNITURE_POINTS, MUSICIANS, SCORING_METHODS
+from symphony9_env.rules.boards import num_cubes, num_furniture_sold
+from symphony9_env.rules.state import NUM_FURNITURE, NUM_LEVELS, NUM_MUSICIANS, SIXTHS, Game
+
+# A score sheet's columns: each musician's scoring tile, then the rest.
+SOURCES: Final[tuple[str, ...]] = (*MUSICIANS, "furniture", "money", "last_works")
+FURNITURE: Final = NUM_MUSICIANS
+MONEY: Final = FURNITURE + 1
+LAST_WORKS: Final = MONEY + 1
+NUM_SOURCES: Final = len(SOURCES)
+
+MONEY_PER_POINT = 3
+
+OWN_TILES: Final = SCORING_METHODS.index("tiles of this colour")
+SUCCESSES: Final = SCORING_METHODS.index("successful concerts")
+PERFORMERS: Final = SCORING_METHODS.index("performers")
+DEAD_MUSICIANS: Final = SCORING_METHODS.index("dead musicians")
+CUBES_LEFT: Final = SCORING_METHODS.index("own cubes left")
+FURNITURE_SOLD: Final = SCORING_METHODS.index("own furniture sold")
+RANK: Final = SCORING_METHODS.index("rank in this colour")
+COLOURS: Final = SCORING_METHODS.index("own colours")
+PAIRS: Final = SCORING_METHODS.index("own pairs")
+OTHER_TILES: Final = SCORING_METHODS.index("own tiles of other colours")
+
+
+@rule
+def num_tiles(game: Game, board: int) -> int:
+    tiles = 0
+    for musician in range(game.num_musicians):
+        tiles += game.compositions[board, musician]
+    return tiles
+
+
+@rule
+def num_dead(game: Game) -> int:
+    dead = 0
+    for musician in range(game.num_musicians):
+        dead += game.dead[musician]
+    return dead
+
+
+@rule
+def num_colours(game: Game, player: int) -> int:
+    colours = 0
+    for musician in range(game.num_musicians):
+        colours += game.compositions[player, musician] > 0
+    return colours
+
+
+@rule
+def num_pairs(game: Game, player: int) -> int:
+    pairs = 0
+    for musician in range(game.num_musicians):
+        pairs += game.compositions[player, musician] // 2
+    return pairs
+
+
+@rule
+def counted(game: Game, player: int, musician: int) -> int:
+    """What the tile on this musician's track counts, for one player."""
+    method = game.scoring_method[musician]
+    if method == OWN_TILES:
+        return game.compositions[player, musician]
+    if method == SUCCESSES:
+        return game.num_successes
+    if method == PERFORMERS:
+        return game.num_performers
+    if method == DEAD_MUSICIANS:
+        return num_dead(game)
+    if method == CUBES_LEFT:
+        return num_cubes(game, player)
+    if method == FURNITURE_SOLD:
+        return num_furniture_sold(game, player)
+    if method == COLOURS:
+        return num_colours(game, player)
+    if method == PAIRS:
+        return num_pairs(game, player)
+    return num_tiles(game, player) - game.compositions[player, musician]  # OTHER_TILES
+
+
+@rule
+def rank_points(game: Game, player: int, musician: int) -> int:
+    """Tile 4B: the mean of the places that a player's tie takes up. The bot is ranked like a player (R9)."""
+    own = game.compositions[player, musician]
+    above, tied = 0, 0
+    for board in range(game.num_boards):
+        above += game.compositions[board, musician] > own
+        tied += game.compositions[board, musician] == own
+    points = 0
+    for place in range(above, above + tied):
+        if place < NUM_LEVELS:
+            points += game.scoring_points[musician, place]
+    return points // tied
+
+
+@rule
+def tile_points(game: Game, player: int, musician: int) -> int:
+    """The points of the scoring tile on a musician's track, in sixths; nothing without a tile of his."""
+    own = game.compositions[player, musician]
+    if own == 0:
+        return 0
+    if game.scoring_method[musician] == RANK:
+        return rank_points(game, player, musician)
+    level = min(own, NUM_LEVELS) - 1
+    return counted(game, player, musician) * game.scoring_points[musician, level]
+
+
+@rule
+def fill_score_sheet(game: Game, sheet: Any) -> None:
+    """Every player's points by source if the game ended now, in sixths; the sheet is (players, sources)."""
+    for player in range(game.num_players):
+        sheet[player, :] = 0
+        for musician in range(game.num_musicians):
+            sheet[player, musician] = tile_points(game, player, musician)
+            if game.dead[musician]:
+                sheet[player, LAST_WORKS] += SIXTHS * np.int64(game.compositions[player, musician])
+        for token in range(NUM_FURNITURE):
+            sheet[player, FURNITURE] += SIXTHS * FURNITURE_POINTS[token] * game.furniture[player, token]
+        sheet[player, MONEY] = SIXTHS * (game.money[player] // MONEY_PER_POINT)
+
+
+@rule
+def beats(game: Game, points: Any, one: int, other: int) -> bool:
+    """More points, or as many and more composition tiles."""
+    if points[one] != points[other]:
+        return points[one] > points[other]
+    return num_tiles(game, one) > num_tiles(game, other)
+
+
+@rule
+def rank_players(game: Game, points: Any, ranks: Any) -> None:
+    """1 for the winners; ties share a rank, and the ranks below are left out (1, 1, 3)."""
+    for one in range(game.num_players):
+        ranks[one] = 1
+        for other in range(game.num_players):
+            ranks[one] += beats(game, points, other, one)
+
+
+@entry
+def score(games: Any, index: int, sheet: Any, points: Any, ranks: Any) -> None:
+    """Fill a score sheet (int64, in sixths) for game `index`, its sums and the players' ranks."""
+    game = games[index]
+    fill_score_sheet(game, sheet)
+    for player in range(game.num_players):
+        points[player] = sheet[player].sum()
+    rank_players(game, points, ranks)

@@ -1,0 +1,165 @@
+"""The record of one game: everything there is to know about it, in one NumPy structured value.
+
+All chance is dealt at set-up and kept here, so a copy of the record is a full save and the rest of the game
+is a pure function of the actions. Boards are numbered like players; in a 2-player game board 2 is the bot's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symphony9_env.components import (
+    BUDGET_TOKENS,
+    CLASSES,
+    FURNITURE_VALUES,
+    MAX_PLAYERS,
+    MAX_SPACES,
+    MUSICIANS,
+    NUM_BOT_TILES,
+    SCORING_TILES,
+    SIDES,
+)
+
+NUM_BOARDS: Final = MAX_PLAYERS
+NUM_MUSICIANS: Final = len(MUSICIANS)
+NUM_FURNITURE: Final = len(FURNITURE_VALUES)
+NUM_CLASSES: Final = len(CLASSES)
+NUM_LEVELS: Final = 3
+NUM_ROUNDS: Final = 6
+MAX_STARTING_CUBES: Final = 2
+
+NONE: Final = -1  # no musician, no token, no amount
+SIXTHS: Final = 6  # points are counted in sixths: halves and thirds occur (R11)
+
+# The steps of the game in which somebody is asked something, in the order of a round.
+TAKE_FREE: Final = 0  # two cubes, free
+TAKE_FOR_BOT: Final = 1  # two cubes for the bot (2 players)
+BUY_4: Final = 2
+BUY_8: Final = 3
+DISCUSS: Final = 4  # announce an amount (option)
+CONTRIBUTE: Final = 5  # close a hand
+KEEP_CUBE: Final = 6  # bonus of a low class concert
+TAKE_BONUS: Final = 7  # bonus of a high class concert
+GIVE_UP: Final = 8  # penalty of a failed concert
+SELL_LAST: Final = 9  # after round six
+OVER: Final = 10
+DECISIONS: Final[tuple[str, ...]] = (
+    "take",
+    "take_for_bot",
+    "buy_4",
+    "buy_8",
+    "announce",
+    "bid",
+    "keep",
+    "bonus",
+    "discard",
+    "sell",
+    "over",
+)
+
+# How a concert ended: its class, or why it failed.
+LOW: Final = 0
+MEDIUM: Final = 1
+HIGH: Final = 2
+TOO_LITTLE: Final = 3
+TOO_MUCH: Final = 4
+OUTCOMES: Final[tuple[str, ...]] = (*CLASSES, "too little", "too much")
+
+_i1, _i2 = np.int8, np.int16
+_PER_BOARD: Final = (NUM_BOARDS,)
+_PER_MUSICIAN: Final = (NUM_MUSICIANS,)
+_CUBES: Final = (NUM_BOARDS, NUM_MUSICIANS)
+_TOKENS: Final = (NUM_BOARDS, NUM_FURNITURE)
+
+# What the number of players decides; the same in the box and in every game dealt from it.
+_TABLE: Final[list[Any]] = [
+    ("num_players", _i1),
+    ("num_boards", _i1),  # players and the bot
+    ("num_musicians", _i1),
+    ("has_bot", _i1),
+    ("discussion", _i1),
+    ("limit", _i1),  # the most one player may contribute
+    ("class_from", _i1, (NUM_CLASSES,)),
+    ("class_to", _i1, (NUM_CLASSES,)),
+    ("income", _i2, (NUM_CLASSES,)),
+    ("bot_tile_set", _i1, (NUM_BOT_TILES, NUM_CLASSES)),  # what the bot's tiles are drawn from
+]
+
+# The box: what a game is dealt from. An owner's file and the set-up choices change it.
+BOX: Final = np.dtype(
+    [
+        *_TABLE,
+        ("starting_cubes", _i1, _PER_BOARD),  # how many, clockwise from the start player
+        ("budget_tokens", _i1, (len(BUDGET_TOKENS),)),
+        ("board_length", _i1, (NUM_MUSICIANS, len(SIDES))),
+        ("board_reputations", _i1, (NUM_MUSICIANS, len(SIDES), MAX_SPACES)),
+        ("board_cubes", _i1, (NUM_MUSICIANS, len(SIDES), MAX_SPACES)),
+        ("tile_method", _i1, (len(SCORING_TILES),)),
+        ("tile_points", _i2, (len(SCORING_TILES), NUM_LEVELS)),
+        ("random_tracks", _i1),
+        ("scoring_side", _i1),  # 0 or 1 for all A or all B; NONE: each tile on a random side
+        ("scoring_by_hand", _i1, _PER_MUSICIAN),  # tile sides; NONE: dealt
+    ],
+    align=True,
+)
+
+GAME: Final = np.dtype(
+    [
+        *_TABLE,
+        # The deal: tracks, scoring tiles and all that is drawn. Never changes.
+        ("track_length", _i1, _PER_MUSICIAN),
+        ("track_reputations", _i1, (NUM_MUSICIANS, MAX_SPACES)),
+        ("track_cubes", _i1, (NUM_MUSICIANS, MAX_SPACES)),  # at the start
+        ("scoring_tile", _i1, _PER_MUSICIAN),  # index into SCORING_TILES
+        ("scoring_method", _i1, _PER_MUSICIAN),  # index into SCORING_METHODS
+        ("scoring_points", _i2, (NUM_MUSICIANS, NUM_LEVELS)),  # in sixths
+        ("budget", _i1, (NUM_ROUNDS,)),
+        ("bot_tiles", _i1, (NUM_ROUNDS, NUM_CLASSES)),
+        ("first_start", _i1),  # who started round one
+        ("dealt_cubes", _i1, (NUM_BOARDS, MAX_STARTING_CUBES)),  # musicians, or NONE
+        # Where the game stands.
+        ("round_index", _i1),
+        ("start", _i1),  # the start player of this round
+        ("step", _i1),  # TAKE_FREE ... OVER
+        ("turn", _i1),  # whose turn in this step, clockwise from the start player
+        ("player", _i1),  # the seat to decide
+        ("pending", _i1),  # decisions left in this turn, the present one included
+        # Tracks.
+        ("cubes_left", _i1, _PER_MUSICIAN),  # on his track
+        ("frontier", _i1, _PER_MUSICIAN),  # his leftmost space with a cube; all before it are uncovered
+        ("frontier_left", _i1, _PER_MUSICIAN),  # cubes on that space
+        ("place", _i1, _PER_MUSICIAN),  # in the ranking, 0 is first
+        ("dead", _i1, _PER_MUSICIAN),
+        # Boards.
+        ("earlier_cubes", _i1, _CUBES),
+        ("new_cubes", _i1, _CUBES),  # taken this round
+        ("compositions", _i1, _CUBES),
+        ("money", _i2, _PER_BOARD),
+        ("furniture", _i1, _TOKENS),  # 1 while unsold
+        ("sales", _i1, _TOKENS),  # 1 if sold this round (not by contributing)
+        # Concerts.
+        ("announced", _i1, _PER_BOARD),  # NONE: nothing said
+        ("hand", _i1, _PER_BOARD),  # total in a closed hand; NONE: no closed hand
+        ("hand_token", _i1, _PER_BOARD),
+        ("kept", _i1, _PER_BOARD),  # musician whose cube the low bonus saves, or NONE
+        ("outcome", _i1),  # of the last concert; NONE before the first
+        ("total", _i2),
+        ("contribution", _i1, _PER_BOARD),  # to the last concert, the bot's too
+        ("contribution_token", _i1, _PER_BOARD),
+        ("performing", _i1, _PER_MUSICIAN),  # in the last concert, if it succeeded
+        ("num_successes", _i1),
+        ("num_performers", _i1),  # over the game
+    ],
+    align=True,
+)
+
+Game = Any  # one GAME record: np.record un-compiled, a Numba record compiled
+Games = NDArray[np.void]  # an array of them
+
+
+def new_games(num_games: int) -> Games:
+    """Room for games, all zeros; a recarray, so that un-compiled code can read fields by name too."""
+    return np.zeros(num_games, GAME).view(np.recarray)

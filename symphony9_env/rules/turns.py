@@ -1,0 +1,109 @@
+"""Whose decision is next: the steps of a round in order, and in each step the seats clockwise.
+
+Rulebook pp. 7-13.
+"""
+
+from __future__ import annotations
+
+from symphony9_env.compilation import rule
+from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes
+from symphony9_env.rules.concert import (
+    has_cube_to_keep,
+    is_punished,
+    is_success,
+    open_hands,
+    pay_income,
+    penalty,
+    wins_bonus,
+)
+from symphony9_env.rules.state import (
+    BUY_4,
+    BUY_8,
+    CONTRIBUTE,
+    DISCUSS,
+    GIVE_UP,
+    HIGH,
+    KEEP_CUBE,
+    LOW,
+    NONE,
+    NUM_ROUNDS,
+    OVER,
+    SELL_LAST,
+    TAKE_BONUS,
+    TAKE_FOR_BOT,
+    TAKE_FREE,
+    Game,
+)
+from symphony9_env.rules.tracks import any_cube_left, num_cubes_left
+
+FREE_CUBES = 2
+CUBES_FOR_BOT = 2
+
+
+@rule
+def next_decision(game: Game) -> None:
+    """Go on to the next seat that has something to decide; what happens between steps happens on the way."""
+    while game.step != OVER:
+        while game.turn < game.num_players:
+            game.player = (game.start + game.turn) % game.num_players
+            game.pending = num_decisions(game, game.player)
+            if game.pending > 0:
+                return
+            game.turn += 1
+        _finish_step(game)
+        game.turn = 0
+    game.pending = 0
+
+
+@rule
+def num_decisions(game: Game, player: int) -> int:
+    """How many decisions the present step asks of a player (sales apart, which may come before each)."""
+    step = game.step
+    if step == TAKE_FREE:
+        return min(FREE_CUBES, num_cubes_left(game))  # R2
+    if step == TAKE_FOR_BOT:
+        return min(CUBES_FOR_BOT, num_cubes_left(game)) if game.has_bot else 0  # R2
+    if step == BUY_4 or step == BUY_8 or step == CONTRIBUTE:
+        return 1  # asked even if all there is to do is to pass (R3)
+    if step == DISCUSS:
+        return 1 if game.discussion else 0
+    if step == KEEP_CUBE:
+        return 1 if wins_bonus(game, player, LOW) and has_cube_to_keep(game, player) else 0  # R13
+    if step == TAKE_BONUS:
+        return 1 if wins_bonus(game, player, HIGH) and any_cube_left(game) else 0
+    if step == GIVE_UP:
+        return min(penalty(game), num_cubes(game, player)) if is_punished(game, player) else 0
+    return 1 if has_furniture(game, player) else 0  # SELL_LAST (R8)
+
+
+@rule
+def _finish_step(game: Game) -> None:
+    """All seats have had their turn in this step: what follows from it, and which step is next."""
+    if game.step == BUY_8:
+        award_compositions(game)
+    elif game.step == CONTRIBUTE:
+        open_hands(game)
+    elif game.step == KEEP_CUBE and is_success(game):
+        pay_income(game)
+    elif game.step == GIVE_UP:
+        _clean_up(game)
+        return
+    game.step += 1
+
+
+@rule
+def _clean_up(game: Game) -> None:
+    """Deaths; then the next round with the marker passed counter-clockwise, or the last sales (R8)."""
+    for musician in range(game.num_musicians):
+        if game.cubes_left[musician] == 0:
+            game.dead[musician] = 1
+    merge_piles(game)
+    game.sales[:] = 0
+    game.announced[:] = NONE
+    game.kept[:] = NONE
+    if game.round_index == NUM_ROUNDS - 1:
+        game.step = SELL_LAST
+    else:
+        game.step = TAKE_FREE
+        game.round_index += 1
+        game.start = (game.start + game.num_players - 1) % game.num_players
