@@ -1,0 +1,15 @@
+"""Symphony No. 9 as a reinforcement-learning environment.
+
+>>> from symphony9_env import symphony9_v0
+>>> env = symphony9_v0.env(num_players=4)
+"""
+
+from pettingzoo import register
+from pettingzoo.env_registry.registration import aec_registry
+
+__version__ = "0.1.0"
+
+_ID = "symphony9/symphony9-v0"
+if _ID not in aec_registry:
+    register("aec", _ID, "symphony9_env.symphony9_v0:env")
+    register("parallel", _ID, "symphony9_env.symphony9_v0:parallel_env")

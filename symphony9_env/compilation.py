@@ -12,6 +12,7 @@ it, so that several processes may share a folder.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import sys
@@ -88,17 +89,44 @@ _CACHED: Final = COMPILED and _writable(_FOLDER)
 
 def rule(function: F) -> F:
     """A function of the kernel, called from other kernel functions."""
-    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
 
 
 def entry(function: F) -> F:
-    """A function of the kernel that Python calls: its compiled form is kept on disk."""
+    """A function of the kernel that Python calls: its compiled form is kept on disk.
+
+    It takes plain structured arrays: passing a recarray to compiled code costs ten times the call.
+    """
     if not COMPILED:
-        return function
+        return _reading_fields_by_name(function)
     if Path(function.__code__.co_filename) not in _SOURCES:
         raise RuntimeError(f"{function.__module__} is no kernel source: its cache could go stale")
     with _caching_in(_FOLDER):
         return numba.njit(cache=_CACHED, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def _reading_fields_by_name(function: F) -> F:
+    """Un-compiled, `game.money` works on records of a recarray only."""
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        return function(*(by_name(arg) if _is_structured(arg) else arg for arg in args))
+
+    return call  # type: ignore[return-value]
+
+
+def _is_structured(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.names is not None
+
+
+def by_name(records: Any) -> Any:
+    """The same records, with fields that Python can read as attributes."""
+    return records.view(np.recarray)
+
+
+def plain(function: F) -> F:
+    """The Python source of a rule that calls no other rule: to ask it about one game without compiling it."""
+    return getattr(function, "py_func", function)  # type: ignore[no-any-return]
 
 
 def wrapping(function: F) -> F:

@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from symphony9_env.components import PLAYER_COUNTS, TABLES, Components, load_components
 from symphony9_env.rules.chance import MAX_SEED
@@ -42,6 +42,24 @@ class Options:
 
     def load_components(self) -> Components:
         return load_components(self.components)
+
+    @property
+    def reward_number(self) -> int:
+        """How the kernel knows the kind of reward."""
+        return REWARDS.index(self.reward)
+
+
+class OptionValues(TypedDict, total=False):
+    """The same names, for `**options: Unpack[OptionValues]`."""
+
+    num_players: int
+    tracks: str
+    scoring: str | Mapping[str, str]
+    reward: str
+    shaping: bool
+    discussion: bool
+    ledger: bool
+    components: str | os.PathLike[str] | None
 
 
 OPTION_NAMES: Final = tuple(field.name for field in fields(Options))
@@ -103,6 +121,7 @@ __all__ = [
     "REWARDS",
     "SCORING",
     "TRACKS",
+    "OptionValues",
     "Options",
     "check_assignment",
     "check_num_players",

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.compilation import rule, wrapping
+from symphony9_env.compilation import entry, rule, wrapping
 
 Generator = NDArray[np.uint64]
 
@@ -57,7 +57,7 @@ def shuffle(generator: Any, items: Any) -> None:
         items[chosen] = item
 
 
-@rule
+@entry
 def successor(seed: Any) -> Any:
     """The seed after this one (uint64 in and out)."""
     return mix(seed) >> _SHIFT_SEED

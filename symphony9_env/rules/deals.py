@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symphony9_env.compilation import by_name
 from symphony9_env.components import (
     BUDGET_TOKENS,
     MUSICIAN_INDEX,
@@ -22,7 +23,7 @@ from symphony9_env.components import (
 )
 from symphony9_env.options import Options, check_assignment
 from symphony9_env.rules.setup import begin
-from symphony9_env.rules.state import BOX, NONE, NUM_ROUNDS, SIXTHS, Games, new_games
+from symphony9_env.rules.state import BOX, NONE, NUM_ROUNDS, SIXTHS, Games, look_at, new_games
 
 Box = NDArray[np.void]  # one BOX record
 SetUp = dict[str, Any]
@@ -32,8 +33,8 @@ def pack_box(options: Options) -> Box:
     """Everything that a game with these options is dealt from."""
     table = TABLES[options.num_players]
     components = options.load_components()
-    box = np.zeros(1, BOX).view(np.recarray)
-    contents: Any = box[0]
+    box = np.zeros(1, BOX)
+    contents = by_name(box)[0]
     for name in ("num_players", "num_boards", "num_musicians", "has_bot", "limit"):
         setattr(contents, name, getattr(table, name))
     contents.discussion = options.discussion
@@ -68,7 +69,7 @@ def _pack_scoring(contents: Any, table: Table, scoring: str | Mapping[str, str])
 
 def read_setup(games: Games, index: int) -> SetUp:
     """The deal of a game, at any moment of it, as plain data."""
-    game: Any = games[index]
+    game = look_at(games, index)
     table = TABLES[int(game.num_players)]
     setup: SetUp = {
         "start_player": int(game.first_start),
@@ -97,11 +98,10 @@ def _track_of(game: Any, musician: int) -> list[list[int]]:
 
 def write_setup(box: Box, games: Games, index: int, setup: Any) -> None:
     """Deal a game by hand. A set-up that the rules don't allow is refused, and the game stands as before."""
-    contents: Any = box[0]
-    table = TABLES[int(contents.num_players)]
+    table = TABLES[int(box["num_players"][0])]
     checked = check_setup(setup, table)
     fresh = new_games(1)
-    game: Any = fresh[0]
+    game = look_at(fresh)
     game.first_start = checked["start_player"]
     game.budget[:] = checked["budget"]
     if table.has_bot:

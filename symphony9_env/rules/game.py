@@ -31,8 +31,8 @@ from symphony9_env.rules.turns import next_decision
 PRICE_4 = 4
 PRICE_8 = 8
 
-_HAND_TOTAL = tuple(total for total, _ in HANDS)
-_HAND_TOKEN = tuple(token for _, token in HANDS)
+HAND_TOTAL = tuple(total for total, _ in HANDS)
+HAND_TOKEN = tuple(token for _, token in HANDS)
 
 
 @rule
@@ -53,7 +53,7 @@ def mark_legal(game: Game, mask: Any) -> None:
     for token in range(NUM_FURNITURE):
         mask[SELL + token] = game.furniture[game.player, token]  # at any own decision (R7)
     if step == CONTRIBUTE:
-        _mark_hands(game, mask)
+        mark_hands(game, game.player, mask)
     elif step == DISCUSS:
         mask[PASS] = 1
         mask[ANNOUNCE : ANNOUNCE + game.limit + 1] = 1
@@ -85,16 +85,16 @@ def _mark_cubes(game: Game, mask: Any) -> None:
 
 
 @rule
-def _mark_hands(game: Game, mask: Any) -> None:
+def mark_hands(game: Game, player: int, mask: Any) -> None:
     """Coins, or one own furniture token plus coins, up to the limit; no change is given."""
-    money = game.money[game.player]
+    money = game.money[player]
     for hand in range(len(HANDS)):
-        total, token = _HAND_TOTAL[hand], _HAND_TOKEN[hand]
+        total, token = HAND_TOTAL[hand], HAND_TOKEN[hand]
         if total > game.limit:
             continue
         if token == NONE:
             mask[BID + hand] = total <= money
-        elif game.furniture[game.player, token]:
+        elif game.furniture[player, token]:
             mask[BID + hand] = total - FURNITURE_VALUES[token] <= money
 
 
@@ -125,7 +125,7 @@ def _do(game: Game, action: int) -> None:
     elif action < PASS:
         give_up_cube(game, player, action - DISCARD)
     elif action < ANNOUNCE:
-        close_hand(game, player, _HAND_TOTAL[action - BID], _HAND_TOKEN[action - BID])
+        close_hand(game, player, HAND_TOTAL[action - BID], HAND_TOKEN[action - BID])
     else:
         game.announced[player] = action - ANNOUNCE
 

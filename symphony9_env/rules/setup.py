@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from symphony9_env.compilation import entry, rule
-from symphony9_env.components import STARTING_MONEY
+from symphony9_env.components import NUM_BOT_TILES, STARTING_MONEY
 from symphony9_env.rules.chance import draw_below, mix, shuffle
-from symphony9_env.rules.state import NONE, NUM_BOARDS, NUM_ROUNDS, TAKE_FREE, Game
+from symphony9_env.rules.state import NONE, NUM_BOARDS, NUM_CLASSES, NUM_LEVELS, NUM_ROUNDS, TAKE_FREE, Game
 from symphony9_env.rules.tracks import rank_musicians, uncover
 from symphony9_env.rules.turns import FREE_CUBES
 
@@ -56,24 +56,27 @@ def _copy_table(game: Game, contents: Any) -> None:
     game.has_bot = contents.has_bot
     game.discussion = contents.discussion
     game.limit = contents.limit
-    game.class_from[:] = contents.class_from
-    game.class_to[:] = contents.class_to
-    game.income[:] = contents.income
-    game.bot_tile_set[:] = contents.bot_tile_set
+    for concert_class in range(NUM_CLASSES):
+        game.class_from[concert_class] = contents.class_from[concert_class]
+        game.class_to[concert_class] = contents.class_to[concert_class]
+        game.income[concert_class] = contents.income[concert_class]
+        for tile in range(NUM_BOT_TILES):
+            game.bot_tile_set[tile, concert_class] = contents.bot_tile_set[tile, concert_class]
 
 
 @rule
 def _draw_budget(game: Game, contents: Any, generator: Any) -> None:
-    tokens = contents.budget_tokens.copy()
-    shuffle(generator, tokens)
-    game.budget[:] = tokens[:NUM_ROUNDS]
+    order = np.arange(len(contents.budget_tokens))
+    shuffle(generator, order)
+    for round_index in range(NUM_ROUNDS):
+        game.budget[round_index] = contents.budget_tokens[order[round_index]]
 
 
 @rule
 def _draw_bot_tiles(game: Game, generator: Any) -> None:
     for round_index in range(NUM_ROUNDS):
-        tile = draw_below(generator, len(game.bot_tile_set))
-        for fame in range(3):
+        tile = draw_below(generator, NUM_BOT_TILES)
+        for fame in range(NUM_CLASSES):
             game.bot_tiles[round_index, fame] = game.bot_tile_set[tile, fame] if game.has_bot else 0
 
 
@@ -111,7 +114,7 @@ def _deal_scoring_tiles(game: Game, contents: Any, generator: Any) -> None:
 def _place_scoring_tile(game: Game, contents: Any, musician: int, tile: int) -> None:
     game.scoring_tile[musician] = tile
     game.scoring_method[musician] = contents.tile_method[tile]
-    for level in range(3):
+    for level in range(NUM_LEVELS):
         game.scoring_points[musician, level] = contents.tile_points[tile, level]
 
 

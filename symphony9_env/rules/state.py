@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from symphony9_env.compilation import by_name
 from symphony9_env.components import (
     BUDGET_TOKENS,
     CLASSES,
@@ -161,5 +162,10 @@ Games = NDArray[np.void]  # an array of them
 
 
 def new_games(num_games: int) -> Games:
-    """Room for games, all zeros; a recarray, so that un-compiled code can read fields by name too."""
-    return np.zeros(num_games, GAME).view(np.recarray)
+    """Room for games, all zeros."""
+    return np.zeros(num_games, GAME)
+
+
+def look_at(games: Games, index: int = 0) -> Game:
+    """One game's record, to read (or write) its fields from Python."""
+    return by_name(games)[index]

@@ -1,0 +1,110 @@
+"""The `symphony9` command: what needs no checkout."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symphony9_env import __version__, records, symphony9_v0
+from symphony9_env.options import SCORING, TRACKS
+from symphony9_env.views import describe, seat_view
+
+if TYPE_CHECKING:
+    from symphony9_env.envs.aec import RawEnv
+
+_EXAMPLES = """examples:
+  symphony9 record --seed 7 --num-players 4            # a random game, written to game-4p-7.json
+  symphony9 replay game-4p-7.json                      # shown move by move
+  symphony9 replay game-4p-7.json --seat 0 | less      # as player_0 saw it
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except (ValueError, OSError) as error:
+        print(f"symphony9: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader has seen enough
+        sys.stderr.close()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    def add(name: str, help: str) -> argparse.ArgumentParser:  # noqa: A002
+        return commands.add_parser(
+            name,
+            help=help,
+            description=help[0].upper() + help[1:] + ".",
+            epilog=_EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    parser = argparse.ArgumentParser(
+        prog="symphony9",
+        description="Symphony No. 9 as a reinforcement-learning environment.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"symphony9-env {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    record = add("record", "play a game of random legal moves and write its record")
+    record.add_argument("--seed", type=int, default=0, help="of the deal and the moves (default: 0)")
+    record.add_argument("--num-players", type=int, default=4, help="2, 3 or 4 (default: 4)")
+    record.add_argument("--tracks", default="historical", help=f"{' or '.join(TRACKS)} (default: historical)")
+    record.add_argument("--scoring", default="random", help=f"{', '.join(SCORING)} (default: random)")
+    record.add_argument("--discussion", action="store_true", help="play with the discussion")
+    record.add_argument("--components", help="an owner's own component file")
+    record.add_argument("--out", help="file to write (default: game-<players>p-<seed>.json; - for standard output)")
+    record.set_defaults(run=_record)
+
+    replay = add("replay", "show a recorded game move by move")
+    replay.add_argument("file", help="a game record")
+    replay.add_argument("--seat", type=int, help="show what this seat saw (default: whoever is to decide)")
+    replay.add_argument("--ledger", action="store_true", help="show the others' money and furniture too")
+    replay.set_defaults(run=_replay)
+    return parser
+
+
+def _record(chosen: argparse.Namespace) -> None:
+    env = symphony9_v0.raw_env(
+        num_players=chosen.num_players,
+        tracks=chosen.tracks,
+        scoring=chosen.scoring,
+        discussion=chosen.discussion,
+        components=chosen.components,
+    )
+    env.reset(seed=chosen.seed)
+    rng = np.random.default_rng(chosen.seed)
+    while not all(env.terminations.values()):
+        env.step(rng.choice(np.flatnonzero(env.observe(env.agent_selection)["action_mask"])))
+    path = chosen.out or f"game-{chosen.num_players}p-{chosen.seed}.json"
+    if path == "-":
+        print(records.dumps(env.record()))
+        return
+    records.save(env.record(), path)
+    print(f"{path}: {len(env.record()['actions'])} moves, scores {env.record()['result']['scores']}")
+
+
+def _replay(chosen: argparse.Namespace) -> None:
+    record = records.load(Path(chosen.file))
+    moves = iter([*record["actions"], None])
+    for env in records.replay(record, ledger=chosen.ledger):
+        print(_shown(env, chosen.seat))
+        if (move := next(moves)) is not None:
+            print(f"\n>>> {move[0]}: {move[1]}\n")
+
+
+def _shown(env: RawEnv, seat: int | None) -> str:
+    return describe(seat_view(env.game, 0, env.deciding_seat if seat is None else seat, env.options.ledger))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The faces that learners see: PettingZoo AEC and parallel."""

@@ -1,0 +1,357 @@
+"""The PettingZoo AEC environment: a thin, fast face over the kernel."""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from collections.abc import Iterator
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+from pettingzoo.utils.env import AECIterable, AECIterator
+from pettingzoo.utils.env_logger import EnvLogger
+
+from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.engine import SEATS, advance
+from symphony9_env.envs.spaces import action_space, observation_space, state_space
+from symphony9_env.options import Options, OptionValues, check_seed
+from symphony9_env.records import make_record
+from symphony9_env.rewards import add_rewards
+from symphony9_env.rules.chance import SEED_BITS, next_seed
+from symphony9_env.rules.deals import pack_box, write_setup
+from symphony9_env.rules.scoring import NUM_SOURCES, score
+from symphony9_env.rules.setup import deal
+from symphony9_env.rules.state import DECISIONS, NONE, OVER, SIXTHS, Games, new_games
+from symphony9_env.views import STATE_SIZE, describe, observation_size, seat_view
+from symphony9_env.views.seat import score_sheet
+from symphony9_env.views.vector import observe, observe_all
+
+RENDER_MODES = ("human", "ansi")
+
+
+class Observation(TypedDict):
+    observation: NDArray[np.float32]
+    action_mask: NDArray[np.int8]
+
+
+class RawEnv(AECEnv[str, Observation, int]):
+    """Symphony No. 9 for 2 to 4 players, without the usual checks on the order of calls.
+
+    Illegal actions raise a ValueError and change nothing. See docs/environment.md.
+    """
+
+    metadata = {
+        "name": "symphony9_v0",
+        "render_modes": list(RENDER_MODES),
+        "is_parallelizable": True,
+        "render_fps": 2,
+    }
+
+    def __init__(self, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
+        super().__init__()
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise ValueError(f"render_mode={render_mode!r}; allowed: None, 'human', 'ansi'")
+        self.render_mode = render_mode
+        self.options = Options(**options)
+        self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
+        self._box = pack_box(self.options)
+        self._games = new_games(1)
+        self._observation = np.zeros(observation_size(self.options.ledger), np.float32)
+        self._mask = np.zeros(num_actions(self.options.discussion), np.int8)
+        self._waiting_mask = np.zeros_like(self._mask)  # shown to seats that are not to decide
+        self._history: list[tuple[int, int]] = []  # (player, action)
+        self._seed: int | None = None  # of the game on the table; None if dealt by hand
+        self._last_seed: int | None = None
+        self._points = np.zeros(SEATS, np.int64)  # if the game ended now; kept up to date only for shaping
+        self._player = self._step = NONE
+        self._has_reset = False
+        self.observation_spaces = {agent: observation_space(self.options) for agent in self.possible_agents}
+        self.action_spaces = {agent: action_space(self.options) for agent in self.possible_agents}
+        self.state_space = state_space()
+
+    # What the game is dealt from and where it stands.
+
+    @property
+    def game(self) -> Games:
+        """The game's record (an array of one), the true state: for search, tests and tools, not for players."""
+        return self._games
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the game on the table; None if it was dealt by hand without one."""
+        return self._seed
+
+    @property
+    def deciding_seat(self) -> int:
+        """The seat to decide; once the game is over, the last that did."""
+        self._need_reset("deciding_seat")
+        return self._player
+
+    def record(self) -> dict[str, Any]:
+        """The game so far as plain JSON data; `symphony9_env.records` reads and replays it."""
+        self._need_reset("record")
+        return make_record(self._games, self._history, self._seed)
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        return self.action_spaces[agent]
+
+    # Dealing.
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal a game by seed, or by hand with options={"setup": ...} of a game record's form."""
+        setup = options.get("setup") if options else None
+        if seed is not None:
+            seed = check_seed(seed)
+        if setup is not None:
+            write_setup(self._box, self._games, 0, setup)
+        else:
+            if seed is None:
+                seed = secrets.randbits(SEED_BITS) if self._last_seed is None else next_seed(self._last_seed)
+            deal(self._box, self._games, 0, np.uint64(seed))
+        self._seed = seed
+        self._last_seed = self._last_seed if seed is None else seed
+        self._start()
+
+    def _start(self) -> None:
+        self._history = []
+        self._has_reset = True
+        self._skip_agent_selection = None
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: {} for agent in self.agents}
+        self._move_to(advance(self._games, 0, NONE, self._observation, self._mask))
+        if self.options.shaping:
+            self._points = self._count_points()[0]
+        if self.render_mode == "human":
+            self.render()
+
+    def _move_to(self, where: int) -> None:
+        """Ask the seat that decides now; `where` as the engine tells it."""
+        self._step, self._player = divmod(where, SEATS)
+        agent = self.possible_agents[self._player]
+        self.agent_selection = agent
+        self.infos[agent] = {"decision": DECISIONS[self._step]}
+
+    # Playing.
+
+    def step(self, action: int | None) -> None:  # type: ignore[override]
+        if not self._has_reset:
+            raise ValueError("step() before reset(): call reset() first")
+        if self._step == OVER:
+            self._step_after_the_end(action)
+            return
+        self._play(self._checked(action))
+
+    def _step_after_the_end(self, action: int | None) -> None:
+        if not self.agents:
+            raise ValueError("step() after the game is over: call reset() first")
+        self._was_dead_step(action)  # type: ignore[arg-type]
+
+    def _checked(self, action: Any) -> int:
+        number = action_number(action)
+        if number is None:
+            raise ValueError(f"action {action!r} is no action number; {self._allowed()}")
+        if not 0 <= number < len(self._mask):
+            raise ValueError(f"action {number} is out of range; {self._allowed()}")
+        if not self._mask[number]:
+            raise ValueError(f"action {number} ({NAMES[number]!r}) is illegal now; {self._allowed()}")
+        return number
+
+    def _allowed(self) -> str:
+        legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(self._mask))
+        return f"{self.agent_selection} may choose: {legal}"
+
+    def _play(self, action: int) -> None:
+        agent = self.agent_selection
+        self._history.append((self._player, action))
+        self.infos[agent] = {}
+        self._move_to(advance(self._games, 0, action, self._observation, self._mask))
+        if self.options.shaping or self._step == OVER:
+            self._cumulative_rewards[agent] = 0.0
+            self._reward()
+        if self._step == OVER:
+            self._finish()
+        if self.render_mode == "human":
+            self.render()
+
+    def _reward(self) -> None:
+        points, ranks = self._count_points()
+        rewards = np.zeros(SEATS)
+        add_rewards(
+            self.options.reward_number,
+            self._step == OVER,
+            self.options.shaping,
+            self.options.num_players,
+            self._points,
+            points,
+            ranks,
+            rewards,
+        )
+        self._points = points
+        self.rewards = dict(zip(self.possible_agents, rewards.tolist(), strict=False))
+        self._accumulate_rewards()
+
+    def _count_points(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        sheet = np.zeros((SEATS, NUM_SOURCES), np.int64)
+        points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS, np.int64)
+        score(self._games, 0, sheet, points, ranks)
+        return points, ranks
+
+    def _finish(self) -> None:
+        self.terminations = dict.fromkeys(self.agents, True)
+        breakdowns, ranks = score_sheet(self._games, 0)
+        self.infos = {}
+        for agent, rank in zip(self.possible_agents, ranks, strict=True):
+            sixths = sum(round(points * SIXTHS) for points in breakdowns[agent].values())
+            self.infos[agent] = {"score": sixths / SIXTHS, "rank": rank, "breakdown": breakdowns[agent]}
+        self._deads_step_first()
+
+    # Looking.
+
+    def observe(self, agent: str) -> Observation:
+        """What an agent may know now, in fresh arrays; the mask of an agent who is not to decide is all zeros."""
+        self._need_reset("observe")
+        seat = self._seat(agent)
+        if seat == self._player and self._step != OVER:
+            return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
+        observation = np.empty_like(self._observation)
+        observe(self._games, 0, seat, observation)
+        return {"observation": observation, "action_mask": self._waiting_mask.copy()}
+
+    def state(self) -> NDArray[np.float32]:
+        """Everything, hidden things included, for centralised critics; `views.STATE_FIELDS` names its parts."""
+        self._need_reset("state")
+        state = np.empty(STATE_SIZE, np.float32)
+        observe_all(self._games, 0, state)
+        return state
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """The table as the deciding seat sees it: `ansi` returns text, `human` prints it."""
+        self._need_reset("render")
+        if self.render_mode is None:
+            EnvLogger.get_logger().warning("render() without a render_mode: make the environment with one")
+            return None
+        text = describe(seat_view(self._games, 0, self._player, self.options.ledger))
+        if self.render_mode == "human":
+            print(text + "\n", flush=True)
+            return None
+        return text
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _seat(self, agent: str) -> int:
+        try:
+            return self.possible_agents.index(agent)
+        except ValueError:
+            raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
+
+    def _need_reset(self, call: str) -> None:
+        if not self._has_reset:
+            raise ValueError(f"{call}() before reset(): call reset() first")
+
+
+class CheckedEnv(RawEnv):
+    """The same, with the behaviour of PettingZoo's stock wrappers for illegal moves, bounds and order.
+
+    An illegal move ends the game at -1 for whoever made it; an action out of range fails an assertion; a step
+    after the end is a warning. Done here rather than in three wrappers: several times as fast.
+    """
+
+    def __init__(self, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
+        super().__init__(render_mode, **options)
+        self._has_updated = False
+        self._ended_by_illegal_move = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Reached only while an attribute is not there: before the first reset."""
+        if name in _AFTER_RESET:
+            raise AttributeError(f"{name} cannot be accessed before reset")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        super().reset(seed, options)
+        self._ended_by_illegal_move = False
+        self._has_updated = True
+
+    def step(self, action: int | None) -> None:  # type: ignore[override]
+        if not self._has_reset:
+            EnvLogger.error_step_before_reset()
+        self._has_updated = True
+        if not self.agents:
+            EnvLogger.warn_step_after_terminated_truncated()
+        elif self._step == OVER or self._ended_by_illegal_move:
+            assert action is None or self._in_range(action_number(action)), "action is not in action space"
+            self._was_dead_step(action)  # type: ignore[arg-type]
+        else:
+            number = action_number(action)
+            assert self._in_range(number), "action is not in action space"
+            assert number is not None
+            if self._mask[number]:
+                self._play(number)
+            else:
+                self._end_by_illegal_move()
+
+    def _in_range(self, number: int | None) -> bool:
+        return number is not None and 0 <= number < len(self._mask)
+
+    def _end_by_illegal_move(self) -> None:
+        EnvLogger.warn_on_illegal_move()
+        agent = self.agent_selection
+        self._ended_by_illegal_move = True
+        self._cumulative_rewards[agent] = 0.0
+        self.terminations = dict.fromkeys(self.agents, True)
+        self.truncations = dict.fromkeys(self.agents, True)
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.rewards[agent] = -1.0
+        self._accumulate_rewards()
+        self._deads_step_first()
+
+    def _need_reset(self, call: str) -> None:
+        if not self._has_reset:
+            raise AssertionError(f"reset() needs to be called before {call}.")
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
+        if not self._has_reset:
+            EnvLogger.error_agent_iter_before_reset()
+        return _OrderedIterable(self, max_iter)
+
+
+_AFTER_RESET = ("rewards", "terminations", "truncations", "infos", "agent_selection", "num_agents", "agents")
+
+
+class _OrderedIterable(AECIterable[str, Observation, int]):
+    def __iter__(self) -> AECIterator[str, Observation, int]:
+        return _OrderedIterator(self.env, self.max_iter)
+
+
+class _OrderedIterator(AECIterator[str, Observation, int]):
+    def __next__(self) -> str:
+        agent = super().__next__()
+        assert self.env._has_updated, "need to call step() or reset() in a loop over `agent_iter`"
+        self.env._has_updated = False
+        return agent
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        return self
+
+
+def action_number(action: Any) -> int | None:
+    """A whole number as an int (NumPy's too); None for anything else, True and False included."""
+    if type(action) is int:
+        return action
+    if isinstance(action, bool):
+        return None
+    try:
+        return operator.index(action)
+    except TypeError:
+        return None

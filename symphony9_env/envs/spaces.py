@@ -1,0 +1,33 @@
+"""Gymnasium spaces of the observation, the actions and the state, from the table of fields."""
+
+from __future__ import annotations
+
+import numpy as np
+from gymnasium import spaces
+
+from symphony9_env.actions import num_actions
+from symphony9_env.options import Options
+from symphony9_env.views import STATE_FIELDS, Field, observation_fields
+
+
+def vector_space(fields: tuple[Field, ...]) -> spaces.Box:
+    low = np.concatenate([np.full(field.size, field.low, np.float32) for field in fields])
+    high = np.concatenate([np.full(field.size, field.high, np.float32) for field in fields])
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def observation_space(options: Options) -> spaces.Dict:
+    return spaces.Dict(
+        {
+            "observation": vector_space(observation_fields(options.ledger)),
+            "action_mask": spaces.Box(0, 1, (num_actions(options.discussion),), np.int8),
+        }
+    )
+
+
+def action_space(options: Options) -> spaces.Discrete:
+    return spaces.Discrete(num_actions(options.discussion))
+
+
+def state_space() -> spaces.Box:
+    return vector_space(STATE_FIELDS)

@@ -1,0 +1,158 @@
+"""Game records: write, read, check and replay games as plain JSON data."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+from symphony9_env import actions
+from symphony9_env.options import OptionValues, check_num_players
+from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.rules.deals import read_setup
+from symphony9_env.rules.state import OVER, Games
+from symphony9_env.views.seat import score_sheet
+
+if TYPE_CHECKING:
+    from symphony9_env.envs.aec import RawEnv
+
+FORMAT: Final = "symphony9-record/1"
+Record = dict[str, Any]
+_TOLERANCE: Final = 1e-6  # scores may be thirds
+
+
+def make_record(games: Games, history: list[tuple[int, int]], seed: int | None, index: int = 0) -> Record:
+    """The record of a game: its deal, the actions so far as (player, number), and the result once it is over."""
+    record: Record = {
+        "format": FORMAT,
+        "num_players": int(games["num_players"][index]),
+        "seed": seed,
+        "discussion": bool(games["discussion"][index]),
+        "setup": read_setup(games, index),
+        "actions": [[f"player_{player}", actions.NAMES[number]] for player, number in history],
+    }
+    if games["step"][index] == OVER:
+        breakdowns, ranks = score_sheet(games, index)
+        record["result"] = {
+            "scores": [sum(points.values()) for points in breakdowns.values()],
+            "winners": [player for player, rank in zip(breakdowns, ranks, strict=True) if rank == 1],
+        }
+    return record
+
+
+def replay(record: Any, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
+    """Play a record again: yields one `raw_env`, first as dealt, then moved on after each action.
+
+    The record decides players, discussion and deal; other options (ledger, reward, render_mode ...) are free.
+    A record that doesn't fit the rules is refused: ValueError with the step and the reason.
+    """
+    from symphony9_env.envs.aec import RawEnv  # the environment writes records: imported late
+
+    checked = _check(record)
+    for name in ("num_players", "discussion"):
+        if name in options and options[name] != checked[name]:  # type: ignore[literal-required]
+            raise ValueError(f"{name}={options[name]!r}, but the record has {checked[name]!r}")  # type: ignore[literal-required]
+    options = {**options, "num_players": checked["num_players"], "discussion": checked["discussion"]}
+    env = RawEnv(**options)
+    env.reset(seed=checked["seed"], options={"setup": checked["setup"]})
+    return _play(env, checked)
+
+
+def _play(env: RawEnv, record: Record) -> Iterator[RawEnv]:
+    yield env
+    for step, (agent, name) in enumerate(record["actions"]):
+        where = f"record, action {step}"
+        if env.game["step"][0] == OVER:
+            raise ValueError(f"{where}: {name!r} of {agent}, but the game is over")
+        if agent != env.agent_selection:
+            raise ValueError(f"{where}: {agent!r} acts, but {env.agent_selection} is to decide")
+        try:
+            env.step(actions.number(name))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        yield env
+    if "result" in record:
+        _check_result(record["result"], env)
+
+
+def _check(record: Any) -> Record:
+    """The parts of a record, each of the right shape; what the rules say of them comes with playing."""
+    if not isinstance(record, Mapping):
+        raise ValueError(f"record: must be a JSON object, not {type(record).__name__}")
+    if record.get("format") != FORMAT:
+        raise ValueError(f"record: format is {record.get('format')!r}; this version reads {FORMAT!r}")
+    if missing := [key for key in ("num_players", "setup", "actions") if key not in record]:
+        raise ValueError(f"record: {missing[0]!r} is missing")
+    if not isinstance(record.get("discussion", False), bool):
+        raise ValueError(f"record: discussion is {record['discussion']!r}; allowed: true, false")
+    moves = record["actions"]
+    if not isinstance(moves, list | tuple):
+        raise ValueError("record: actions must be a list of [player, action name]")
+    for step, move in enumerate(moves):
+        if not isinstance(move, list | tuple) or len(move) != 2 or not all(isinstance(part, str) for part in move):
+            raise ValueError(f"record, action {step}: {move!r}; must be [player, action name]")
+    seed = record.get("seed")
+    is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed <= MAX_SEED
+    return {
+        **record,
+        "num_players": check_num_players(record["num_players"]),
+        "discussion": record.get("discussion", False),
+        "seed": seed if is_seed else None,  # a note only
+    }
+
+
+def _check_result(result: Any, env: RawEnv) -> None:
+    if env.game["step"][0] != OVER:
+        raise ValueError(
+            f"record, after action {len(env.record()['actions']) - 1}: there is a result, but the game is not over"
+        )
+    right = env.record()["result"]
+    if not isinstance(result, Mapping) or set(result) != set(right):
+        raise ValueError(f"record: result must hold scores and winners, not {result!r}")
+    scores = result["scores"]
+    numbers = isinstance(scores, list | tuple) and all(
+        isinstance(points, int | float) and not isinstance(points, bool) for points in scores
+    )
+    if (
+        not numbers
+        or len(scores) != len(right["scores"])
+        or any(abs(one - other) > _TOLERANCE for one, other in zip(scores, right["scores"], strict=True))
+        or any(one != one for one in scores)
+    ):
+        raise ValueError(f"record: result has scores {scores!r}; the game gives {right['scores']}")
+    if list(result["winners"]) != right["winners"]:
+        raise ValueError(f"record: result has winners {result['winners']!r}; the game gives {right['winners']}")
+
+
+def dumps(record: Record) -> str:
+    """A record as one line of JSON."""
+    return json.dumps(record, separators=(",", ":"))
+
+
+def save(record: Record, path: str | os.PathLike[str]) -> None:
+    """Write a record as JSON: under a temporary name first, so that no half-written file is left behind."""
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(dumps(record) + "\n")
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Record:
+    """Read a record file; whether it fits the rules shows when it is replayed."""
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{os.fspath(path)}: can't be read: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{os.fspath(path)}: not a JSON file: {error}") from error
+    _check(record)
+    return dict(record)

@@ -1,0 +1,174 @@
+"""What stands where in the observation and the state vector: one table of named fields.
+
+The table part, which every seat sees alike, comes first; then what is told from the observer's seat. Seats
+run clockwise with the observer first; in a 2-player game the bot has the third place. `ledger` fields come
+last, so that the base layout is the same with and without them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from symphony9_env.actions import MAX_CONTRIBUTION
+from symphony9_env.components import (
+    BUDGET_TOKENS,
+    FURNITURE_VALUES,
+    MAX_REPUTATION,
+    MAX_SPACES,
+    MAX_TRACK_CUBES,
+    MUSICIANS,
+    PLAYER_COUNTS,
+    SCORING_METHODS,
+)
+from symphony9_env.components.tracks import MAX_BOT_AMOUNT
+from symphony9_env.rules.state import DECISIONS, NUM_BOARDS, NUM_CLASSES, NUM_ROUNDS, OUTCOMES
+from symphony9_env.rules.turns import FREE_CUBES
+
+LAYOUT_VERSION: Final = 1
+
+# One unit of an observed number is this much of the real one.
+MONEY_UNIT: Final = 40
+CUBES_UNIT: Final = 6  # on a board
+TILES_UNIT: Final = 4
+TOTAL_UNIT: Final = 16  # of a concert
+MONEY_SHOWN: Final = 200  # more than this looks like this much
+
+BUDGET_VALUES: Final = tuple(sorted(set(BUDGET_TOKENS)))  # -2, 0, 2
+MAX_COLOUR: Final = MAX_TRACK_CUBES + 1  # cubes of one colour in a game
+MAX_TOTAL: Final = (NUM_BOARDS - 2) * MAX_CONTRIBUTION + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named part of the vector: `vector[field.slice].reshape(field.shape)`."""
+
+    name: str
+    start: int
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    meaning: str
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.size
+
+    @property
+    def slice(self) -> slice:
+        return slice(self.start, self.stop)
+
+
+_M, _S, _F = len(MUSICIANS), NUM_BOARDS, len(FURNITURE_VALUES)
+_Row = tuple[str, tuple[int, ...], float, float, str]
+
+_TABLE_ROWS: Final[list[_Row]] = [
+    ("num_players", (len(PLAYER_COUNTS),), 0, 1, "one-hot: 2, 3, 4 players"),
+    ("bot", (1,), 0, 1, "1 if the third place is the bot's (2 players)"),
+    ("discussion", (1,), 0, 1, "1 if the discussion is played"),
+    ("round", (NUM_ROUNDS,), 0, 1, "one-hot"),
+    ("decision", (len(DECISIONS),), 0, 1, "one-hot: what is asked now (" + ", ".join(DECISIONS) + ")"),
+    ("pending", (1,), 0, 1, f"decisions left in this turn, this one included, / {FREE_CUBES}"),
+    ("reputation", (_M,), 0, 1, f"of each musician now, / {MAX_REPUTATION}"),
+    ("seniority", (_M,), 0, 1, f"uncovered spaces on his track, / {MAX_SPACES}"),
+    ("place", (_M,), 0, 1, f"his place in the ranking: 1 for the first, / {_M} less for each place below"),
+    ("fame", (_M, NUM_CLASSES), 0, 1, "one-hot: low, medium, high"),
+    ("dead", (_M,), 0, 1, "1 if he is dead"),
+    ("cubes_left", (_M,), 0, 1, f"on his track, / {MAX_COLOUR}"),
+    ("ahead_reputation", (_M, MAX_SPACES), 0, 1, f"of the next spaces to be uncovered, / {MAX_REPUTATION}"),
+    (
+        "ahead_cubes",
+        (_M, MAX_SPACES),
+        0,
+        1,
+        f"how many more cubes must go until that space is uncovered, / {MAX_COLOUR}; 0 where no space is left",
+    ),
+    ("scoring", (_M, len(SCORING_METHODS)), 0, 1, "one-hot: what his scoring tile counts (1, 2A, 2B ... 5B, 6)"),
+    ("budget_token", (len(BUDGET_VALUES),), 0, 1, "one-hot: this round's token, -2, 0, +2; zeros before it is shown"),
+    ("budget_seen", (len(BUDGET_VALUES),), 0, 1, "tokens shown so far of -2, 0, +2, / 4"),
+    ("successes", (1,), 0, 1, f"successful concerts so far, / {NUM_ROUNDS}"),
+    ("performers", (1,), 0, 1, "performers so far, / 18"),
+    ("outcome", (len(OUTCOMES),), 0, 1, "one-hot: last concert (" + ", ".join(OUTCOMES) + "); zeros before it"),
+    ("total", (1,), -2 / TOTAL_UNIT, MAX_TOTAL / TOTAL_UNIT, f"total of the last concert, / {TOTAL_UNIT}"),
+]
+
+_SEAT_ROWS: Final[list[_Row]] = [
+    ("to_decide", (_S,), 0, 1, "one-hot by seat: who is asked; zeros when the game is over"),
+    ("start_player", (_S,), 0, 1, "one-hot by seat: this round's start player"),
+    ("money", (1,), 0, MONEY_SHOWN / MONEY_UNIT, f"own, / {MONEY_UNIT}; more than {MONEY_SHOWN} looks like {MONEY_SHOWN}"),
+    ("furniture", (_F,), 0, 1, "own unsold tokens: $4, $6, $8"),
+    ("hand", (2,), 0, 1, f"own closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
+    ("hand_token", (_F,), 0, 1, "the token in it"),
+    ("earlier_cubes", (_S, _M), 0, MAX_COLOUR / CUBES_UNIT, f"by seat and musician, from earlier rounds, / {CUBES_UNIT}"),
+    ("new_cubes", (_S, _M), 0, MAX_COLOUR / CUBES_UNIT, f"by seat and musician, of this round, / {CUBES_UNIT}"),
+    ("compositions", (_S, _M), 0, NUM_ROUNDS / TILES_UNIT, f"by seat and musician, / {TILES_UNIT}"),
+    ("sales", (_S, _F), 0, 1, "furniture sold this round, by seat"),
+    ("announced", (_S, 2), 0, 1, f"by seat: 1 if an amount was announced this round, the amount / {MAX_CONTRIBUTION}"),
+    ("kept", (_S, _M), 0, 1, "cube that the low bonus saves, until income is paid"),
+    (
+        "contribution",
+        (_S,),
+        0,
+        MAX_BOT_AMOUNT / MAX_CONTRIBUTION,
+        f"to the last concert, by seat, / {MAX_CONTRIBUTION}",
+    ),
+    ("contribution_token", (_S, _F), 0, 1, "furniture in it"),
+]
+
+_LEDGER_ROWS: Final[list[_Row]] = [
+    ("others_money", (_S - 1,), 0, MONEY_SHOWN / MONEY_UNIT, f"of the other seats, clockwise, as `money`"),
+    ("others_furniture", (_S - 1, _F), 0, 1, "their unsold tokens: $4, $6, $8"),
+]
+
+_HIDDEN_ROWS: Final[list[_Row]] = [
+    ("all_hands", (_S, 2), 0, 1, f"every seat's closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
+    ("all_hand_tokens", (_S, _F), 0, 1, "the token in it"),
+    ("all_budget", (NUM_ROUNDS,), -1, 1, "every round's token, / 2, those to come too"),
+    ("all_bot_tiles", (NUM_ROUNDS, NUM_CLASSES), 0, MAX_BOT_AMOUNT / MAX_CONTRIBUTION, f"/ {MAX_CONTRIBUTION}"),
+]
+
+
+def _lay_out(rows: list[_Row], start: int) -> tuple[Field, ...]:
+    fields = []
+    for name, shape, low, high, meaning in rows:
+        field = Field(name, start, shape, low, high, meaning)
+        fields.append(field)
+        start = field.stop
+    return tuple(fields)
+
+
+FIELDS: Final = _lay_out(_TABLE_ROWS + _SEAT_ROWS, 0)
+OBSERVATION_SIZE: Final = FIELDS[-1].stop
+LEDGER_FIELDS: Final = _lay_out(_LEDGER_ROWS, OBSERVATION_SIZE)
+LEDGER_SIZE: Final = LEDGER_FIELDS[-1].stop
+# The state: the observation of player_0 with the ledger, then what is hidden from everybody.
+STATE_FIELDS: Final = (*FIELDS, *LEDGER_FIELDS, *_lay_out(_HIDDEN_ROWS, LEDGER_SIZE))
+STATE_SIZE: Final = STATE_FIELDS[-1].stop
+
+_STARTS: Final = {field.name: field.start for field in STATE_FIELDS}
+
+
+def observation_fields(ledger: bool = False) -> tuple[Field, ...]:
+    """The fields of the observation vector, in order."""
+    return (*FIELDS, *LEDGER_FIELDS) if ledger else FIELDS
+
+
+def observation_size(ledger: bool = False) -> int:
+    return LEDGER_SIZE if ledger else OBSERVATION_SIZE
+
+
+def layout_hash(ledger: bool = False) -> str:
+    """Changes whenever a field's name, place, scale or meaning does; a saved policy keeps it."""
+    rows = [repr(field) for field in observation_fields(ledger)]
+    return hashlib.sha256("\n".join([str(LAYOUT_VERSION), *rows]).encode()).hexdigest()[:16]
+
+
+def at(name: str) -> int:
+    """Where a field starts."""
+    return _STARTS[name]

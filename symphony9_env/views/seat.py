@@ -1,0 +1,211 @@
+"""What one seat may know, as plain Python data. Text and pictures are made from this and can't see more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.compilation import plain
+from symphony9_env.components import BUDGET_TOKENS, CLASSES, FURNITURE_VALUES, SCORING_TILES, TABLES
+from symphony9_env.rules.game import legal_actions
+from symphony9_env.rules.scoring import NUM_SOURCES, SOURCES, score
+from symphony9_env.rules.state import DECISIONS, NONE, NUM_BOARDS, OUTCOMES, OVER, SIXTHS, Games, look_at
+from symphony9_env.rules.tracks import fame, reputation
+from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
+
+
+@dataclass(frozen=True)
+class Musician:
+    name: str
+    reputation: int
+    fame: str  # low, medium, high
+    place: int  # 1 is first in the ranking
+    is_dead: bool
+    cubes_left: int
+    ahead: tuple[tuple[int, int], ...]  # (cubes until uncovered, reputation) of the coming spaces
+    scoring_tile: str
+    scoring_points: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    """What lies open of one player or the bot."""
+
+    name: str
+    earlier_cubes: tuple[int, ...]
+    new_cubes: tuple[int, ...]
+    compositions: tuple[int, ...]
+    sold_this_round: tuple[int, ...]  # furniture values
+    announced: int | None
+    has_closed_hand: bool
+    kept: str | None  # musician
+    last_contribution: tuple[int, int | None] | None  # total, value of the furniture in it
+    money: int | None  # the observer's own; the others' only with the ledger
+    furniture: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class SeatView:
+    """A game as one seat may know it."""
+
+    num_players: int
+    limit: int
+    classes: tuple[tuple[str, int, int, int], ...]  # name, from, to, income
+    seat: int
+    round: int  # 1 to 6
+    start_player: str
+    decision: str
+    to_decide: str | None
+    pending: int
+    budget_token: int | None
+    budget_seen: tuple[int, ...]
+    budget_left: tuple[int, ...]  # tokens of the box not shown yet: six minus the shown are still to come
+    bot_tiles_seen: tuple[tuple[int, ...], ...]
+    successes: int
+    performers: int
+    outcome: str | None
+    total: int | None
+    performing: tuple[str, ...]
+    musicians: tuple[Musician, ...]
+    boards: tuple[Board, ...]  # the observer first, then clockwise; the bot last
+    hand: tuple[int, int | None] | None  # the observer's own closed hand: total, furniture value in it
+    legal: tuple[int, ...]  # action numbers; empty unless the observer is to decide
+    points: dict[str, float] | None  # the observer's own points by source, if the game ended now
+    score_sheet: dict[str, dict[str, float]] | None  # everybody's, once the game is over
+    winners: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"player_{self.seat}"
+
+
+def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> SeatView:
+    """What `seat` may know of game `index`."""
+    game = look_at(games, index)
+    num_players = int(game.num_players)
+    if not 0 <= seat < num_players:
+        raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
+    over = bool(game.step == OVER)
+    shown = [int(token) for token in game.budget[: plain(num_tokens_shown)(game)]]
+    held = game.outcome != NONE
+    sheet, ranks = score_sheet(games, index)
+    order = [(seat + place) % num_players for place in range(num_players)]
+    order += [num_players] if game.has_bot else []
+    return SeatView(
+        num_players=num_players,
+        limit=int(game.limit),
+        classes=tuple(
+            (name, int(game.class_from[row]), int(game.class_to[row]), int(game.income[row]))
+            for row, name in enumerate(CLASSES)
+        ),
+        seat=seat,
+        round=int(game.round_index) + 1,
+        start_player=f"player_{game.start}",
+        decision=DECISIONS[game.step],
+        to_decide=None if over else f"player_{game.player}",
+        pending=int(game.pending),
+        budget_token=shown[-1] if len(shown) > game.round_index else None,
+        budget_seen=tuple(shown),
+        budget_left=_unseen(shown),
+        bot_tiles_seen=tuple(
+            tuple(int(amount) for amount in tile) for tile in game.bot_tiles[: plain(num_bot_tiles_shown)(game)]
+        )
+        if game.has_bot
+        else (),
+        successes=int(game.num_successes),
+        performers=int(game.num_performers),
+        outcome=OUTCOMES[game.outcome] if held else None,
+        total=int(game.total) if held else None,
+        performing=tuple(name for row, name in enumerate(_musicians(game)) if game.performing[row]),
+        musicians=tuple(_musician(game, row) for row in range(game.num_musicians)),
+        boards=tuple(_board(game, board, ledger or over or board == seat) for board in order),
+        hand=None if game.hand[seat] == NONE else (int(game.hand[seat]), _value(game.hand_token[seat])),
+        legal=legal_numbers(games, index) if game.player == seat else (),
+        points=sheet[f"player_{seat}"],
+        score_sheet=sheet if over else None,
+        winners=tuple(f"player_{player}" for player in range(num_players) if ranks[player] == 1) if over else (),
+    )
+
+
+def legal_numbers(games: Games, index: int) -> tuple[int, ...]:
+    """The legal actions of the player to decide; none when the game is over."""
+    mask = np.zeros(num_actions(bool(games["discussion"][index])), np.int8)
+    legal_actions(games, index, mask)
+    return tuple(np.flatnonzero(mask).tolist())
+
+
+def score_sheet(games: Games, index: int) -> tuple[dict[str, dict[str, float]], list[int]]:
+    """Everybody's points by source and ranks, if the game ended now. The rules' view, not a seat's."""
+    game = look_at(games, index)
+    sheet = np.zeros((NUM_BOARDS, NUM_SOURCES), np.int64)
+    points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS, np.int64)
+    score(games, index, sheet, points, ranks)
+    in_play = [*_musicians(game), *SOURCES[len(SOURCES) - 3 :]]
+    by_player = {
+        f"player_{player}": {source: float(sheet[player, SOURCES.index(source)] / SIXTHS) for source in in_play}
+        for player in range(game.num_players)
+    }
+    return by_player, ranks[: game.num_players].tolist()
+
+
+def action_names(numbers: tuple[int, ...]) -> list[str]:
+    return [NAMES[number] for number in numbers]
+
+
+def _musicians(game: Any) -> tuple[str, ...]:
+    return TABLES[int(game.num_players)].musicians
+
+
+def _value(token: Any) -> int | None:
+    return None if token == NONE else FURNITURE_VALUES[token]
+
+
+def _unseen(shown: list[int]) -> tuple[int, ...]:
+    left = list(BUDGET_TOKENS)
+    for token in shown:
+        left.remove(token)
+    return tuple(left)
+
+
+def _musician(game: Any, row: int) -> Musician:
+    ahead = []
+    to_go = int(game.frontier_left[row])
+    for space in range(game.frontier[row], game.track_length[row]):
+        to_go += int(game.track_cubes[row, space]) if space > game.frontier[row] else 0
+        ahead.append((to_go, int(game.track_reputations[row, space])))
+    return Musician(
+        name=_musicians(game)[row],
+        reputation=int(plain(reputation)(game, row)),
+        fame=CLASSES[plain(fame)(game, row)],
+        place=int(game.place[row]) + 1,
+        is_dead=bool(game.dead[row]),
+        cubes_left=int(game.cubes_left[row]),
+        ahead=tuple(ahead),
+        scoring_tile=SCORING_TILES[game.scoring_tile[row]],
+        scoring_points=tuple(float(points / SIXTHS) for points in game.scoring_points[row]),
+    )
+
+
+def _board(game: Any, board: int, purse_open: bool) -> Board:
+    is_bot = board == game.num_players
+    count = int(game.num_musicians)
+    contribution = (int(game.contribution[board]), _value(game.contribution_token[board]))
+    purse_open = purse_open and not is_bot
+    return Board(
+        name="bot" if is_bot else f"player_{board}",
+        earlier_cubes=tuple(int(n) for n in game.earlier_cubes[board, :count]),
+        new_cubes=tuple(int(n) for n in game.new_cubes[board, :count]),
+        compositions=tuple(int(n) for n in game.compositions[board, :count]),
+        sold_this_round=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.sales[board, t]),
+        announced=None if game.announced[board] == NONE else int(game.announced[board]),
+        has_closed_hand=bool(game.hand[board] != NONE),
+        kept=None if game.kept[board] == NONE else _musicians(game)[game.kept[board]],
+        last_contribution=None if game.outcome == NONE else contribution,
+        money=int(game.money[board]) if purse_open else None,
+        furniture=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.furniture[board, t])
+        if purse_open
+        else None,
+    )

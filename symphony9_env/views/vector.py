@@ -1,0 +1,231 @@
+"""The observation and the state as numbers: the encoder of `fields.py`'s table.
+
+Every vector starts as zeros and only what is not zero is written: most of it is one-hot.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from symphony9_env.actions import MAX_CONTRIBUTION
+from symphony9_env.compilation import entry, rule
+from symphony9_env.components import MAX_REPUTATION, MAX_SPACES, PLAYER_COUNTS, SCORING_METHODS
+from symphony9_env.rules.state import (
+    CONTRIBUTE,
+    DISCUSS,
+    NONE,
+    NUM_CLASSES,
+    NUM_FURNITURE,
+    NUM_MUSICIANS,
+    NUM_ROUNDS,
+    OVER,
+    Game,
+)
+from symphony9_env.rules.tracks import fame, reputation
+from symphony9_env.rules.turns import FREE_CUBES
+from symphony9_env.views.fields import (
+    BUDGET_VALUES,
+    CUBES_UNIT,
+    LEDGER_SIZE,
+    MAX_COLOUR,
+    MONEY_SHOWN,
+    MONEY_UNIT,
+    TILES_UNIT,
+    TOTAL_UNIT,
+    at,
+)
+
+_f4 = np.float32
+_ONE: Final = _f4(1)
+_PER_MONEY: Final = _f4(1 / MONEY_UNIT)
+_PER_CUBE: Final = _f4(1 / CUBES_UNIT)
+_PER_TILE: Final = _f4(1 / TILES_UNIT)
+_PER_TOTAL: Final = _f4(1 / TOTAL_UNIT)
+_PER_BID: Final = _f4(1 / MAX_CONTRIBUTION)
+_PER_REPUTATION: Final = _f4(1 / MAX_REPUTATION)
+_PER_SPACE: Final = _f4(1 / MAX_SPACES)
+_PER_TRACK_CUBE: Final = _f4(1 / MAX_COLOUR)
+_PER_PLACE: Final = _f4(1 / NUM_MUSICIANS)
+_PER_PENDING: Final = _f4(1 / FREE_CUBES)
+_PER_ROUND: Final = _f4(1 / NUM_ROUNDS)
+_PER_SEEN: Final = _f4(1 / 4)
+_PER_PERFORMER: Final = _f4(1 / 18)
+_PER_TOKEN: Final = _f4(1 / 2)
+
+_FEWEST_PLAYERS: Final = min(PLAYER_COUNTS)
+_LOWEST_TOKEN: Final = BUDGET_VALUES[0]
+_TOKEN_STEP: Final = BUDGET_VALUES[1] - BUDGET_VALUES[0]
+_NUM_METHODS: Final = len(SCORING_METHODS)
+
+# Compiled code reads these as constants. fields.py says what each is.
+_NUM_PLAYERS, _BOT, _DISCUSSION = at("num_players"), at("bot"), at("discussion")
+_ROUND, _DECISION, _PENDING = at("round"), at("decision"), at("pending")
+_REPUTATION, _SENIORITY, _PLACE, _FAME = at("reputation"), at("seniority"), at("place"), at("fame")
+_DEAD, _CUBES_LEFT = at("dead"), at("cubes_left")
+_AHEAD_REPUTATION, _AHEAD_CUBES, _SCORING = at("ahead_reputation"), at("ahead_cubes"), at("scoring")
+_BUDGET_TOKEN, _BUDGET_SEEN = at("budget_token"), at("budget_seen")
+_SUCCESSES, _PERFORMERS, _OUTCOME, _TOTAL = at("successes"), at("performers"), at("outcome"), at("total")
+_TO_DECIDE, _START_PLAYER = at("to_decide"), at("start_player")
+_MONEY, _FURNITURE, _HAND, _HAND_TOKEN = at("money"), at("furniture"), at("hand"), at("hand_token")
+_EARLIER, _NEW, _COMPOSITIONS = at("earlier_cubes"), at("new_cubes"), at("compositions")
+_SALES, _ANNOUNCED, _KEPT = at("sales"), at("announced"), at("kept")
+_CONTRIBUTION, _CONTRIBUTION_TOKEN = at("contribution"), at("contribution_token")
+_OTHERS_MONEY, _OTHERS_FURNITURE = at("others_money"), at("others_furniture")
+_ALL_HANDS, _ALL_HAND_TOKENS = at("all_hands"), at("all_hand_tokens")
+_ALL_BUDGET, _ALL_BOT_TILES = at("all_budget"), at("all_bot_tiles")
+
+
+@rule
+def num_tokens_shown(game: Game) -> int:
+    """Budget tokens that lie open: this round's once the concert has begun."""
+    return game.round_index + (1 if game.step >= DISCUSS else 0)
+
+
+@rule
+def num_bot_tiles_shown(game: Game) -> int:
+    """Bot tiles that were drawn: this round's once the hands are open."""
+    return game.round_index + (1 if game.step > CONTRIBUTE else 0)
+
+
+@rule
+def _encode_table(game: Game, out: Any) -> None:
+    """What every seat sees alike."""
+    out[_NUM_PLAYERS + int(game.num_players) - _FEWEST_PLAYERS] = _ONE
+    out[_BOT] = game.has_bot
+    out[_DISCUSSION] = game.discussion
+    out[_ROUND + int(game.round_index)] = _ONE
+    out[_DECISION + int(game.step)] = _ONE
+    out[_PENDING] = game.pending * _PER_PENDING
+    for musician in range(game.num_musicians):
+        _encode_musician(game, musician, out)
+    _encode_budget(game, out)
+    out[_SUCCESSES] = game.num_successes * _PER_ROUND
+    out[_PERFORMERS] = game.num_performers * _PER_PERFORMER
+    if game.outcome != NONE:
+        out[_OUTCOME + int(game.outcome)] = _ONE
+        out[_TOTAL] = game.total * _PER_TOTAL
+
+
+@rule
+def _encode_musician(game: Game, musician: int, out: Any) -> None:
+    out[_REPUTATION + musician] = reputation(game, musician) * _PER_REPUTATION
+    out[_SENIORITY + musician] = game.frontier[musician] * _PER_SPACE
+    out[_PLACE + musician] = (NUM_MUSICIANS - game.place[musician]) * _PER_PLACE
+    out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
+    out[_DEAD + musician] = game.dead[musician]
+    out[_CUBES_LEFT + musician] = game.cubes_left[musician] * _PER_TRACK_CUBE
+    out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
+    spot = MAX_SPACES * musician
+    to_go = game.frontier_left[musician]
+    for space in range(game.frontier[musician], game.track_length[musician]):
+        if space > game.frontier[musician]:
+            to_go += game.track_cubes[musician, space]
+        out[_AHEAD_REPUTATION + spot] = game.track_reputations[musician, space] * _PER_REPUTATION
+        out[_AHEAD_CUBES + spot] = to_go * _PER_TRACK_CUBE
+        spot += 1
+
+
+@rule
+def _encode_budget(game: Game, out: Any) -> None:
+    for round_index in range(num_tokens_shown(game)):
+        kind = (int(game.budget[round_index]) - _LOWEST_TOKEN) // _TOKEN_STEP
+        out[_BUDGET_SEEN + kind] += _PER_SEEN
+        if round_index == game.round_index:
+            out[_BUDGET_TOKEN + kind] = _ONE
+
+
+@rule
+def board_at(game: Game, seat: int, place: int) -> int:
+    """The board that a seat sees at a place: itself first, then clockwise; the bot after the players."""
+    return (seat + place) % game.num_players if place < game.num_players else place
+
+
+@rule
+def place_of(game: Game, seat: int, player: int) -> int:
+    """The place at which a seat sees a player: how far clockwise from itself."""
+    return (int(player) - seat + int(game.num_players)) % int(game.num_players)
+
+
+@rule
+def _encode_seat(game: Game, seat: int, out: Any) -> None:
+    """What is told from one seat's side of the table: its own things and everybody's open ones."""
+    if game.step != OVER:
+        out[_TO_DECIDE + place_of(game, seat, game.player)] = _ONE
+    out[_START_PLAYER + place_of(game, seat, game.start)] = _ONE
+    out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
+    for token in range(NUM_FURNITURE):
+        out[_FURNITURE + token] = game.furniture[seat, token]
+    _encode_hand(game, seat, 0, out, _HAND, _HAND_TOKEN)
+    for place in range(game.num_boards):
+        _encode_board(game, board_at(game, seat, place), place, out)
+
+
+@rule
+def _encode_hand(game: Game, seat: int, place: int, out: Any, hand: int, hand_token: int) -> None:
+    if game.hand[seat] != NONE:
+        out[hand + 2 * place] = _ONE
+        out[hand + 2 * place + 1] = game.hand[seat] * _PER_BID
+        if game.hand_token[seat] != NONE:
+            out[hand_token + NUM_FURNITURE * place + int(game.hand_token[seat])] = _ONE
+
+
+@rule
+def _encode_board(game: Game, board: int, place: int, out: Any) -> None:
+    row = NUM_MUSICIANS * place
+    for musician in range(game.num_musicians):
+        out[_EARLIER + row + musician] = game.earlier_cubes[board, musician] * _PER_CUBE
+        out[_NEW + row + musician] = game.new_cubes[board, musician] * _PER_CUBE
+        out[_COMPOSITIONS + row + musician] = game.compositions[board, musician] * _PER_TILE
+    for token in range(NUM_FURNITURE):
+        out[_SALES + NUM_FURNITURE * place + token] = game.sales[board, token]
+    if game.announced[board] != NONE:
+        out[_ANNOUNCED + 2 * place] = _ONE
+        out[_ANNOUNCED + 2 * place + 1] = game.announced[board] * _PER_BID
+    if game.kept[board] != NONE:
+        out[_KEPT + row + int(game.kept[board])] = _ONE
+    out[_CONTRIBUTION + place] = game.contribution[board] * _PER_BID
+    if game.contribution_token[board] != NONE:
+        out[_CONTRIBUTION_TOKEN + NUM_FURNITURE * place + int(game.contribution_token[board])] = _ONE
+
+
+@rule
+def _encode_ledger(game: Game, seat: int, out: Any) -> None:
+    """What a perfect memory of all payments would know of the others."""
+    for place in range(1, game.num_players):
+        other = board_at(game, seat, place)
+        out[_OTHERS_MONEY + place - 1] = min(game.money[other], MONEY_SHOWN) * _PER_MONEY
+        for token in range(NUM_FURNITURE):
+            out[_OTHERS_FURNITURE + NUM_FURNITURE * (place - 1) + token] = game.furniture[other, token]
+
+
+@rule
+def encode(game: Game, seat: int, out: Any) -> None:
+    """A seat's observation; a vector long enough for the ledger gets it."""
+    out[:] = 0
+    _encode_table(game, out)
+    _encode_seat(game, seat, out)
+    if len(out) >= LEDGER_SIZE:
+        _encode_ledger(game, seat, out)
+
+
+@entry
+def observe(games: Any, index: int, seat: int, out: Any) -> None:
+    """Write what `seat` may know of game `index` into `out` (float32)."""
+    encode(games[index], seat, out)
+
+
+@entry
+def observe_all(games: Any, index: int, out: Any) -> None:
+    """Write everything there is to know of game `index`, hidden things included, into `out` (float32)."""
+    game = games[index]
+    encode(game, 0, out)
+    for place in range(game.num_players):
+        _encode_hand(game, place, place, out, _ALL_HANDS, _ALL_HAND_TOKENS)
+    for round_index in range(NUM_ROUNDS):
+        out[_ALL_BUDGET + round_index] = game.budget[round_index] * _PER_TOKEN
+        if game.has_bot:
+            for level in range(NUM_CLASSES):
+                spot = NUM_CLASSES * round_index + level
+                out[_ALL_BOT_TILES + spot] = game.bot_tiles[round_index, level] * _PER_BID
