@@ -76,9 +76,7 @@ def report(rates: dict[str, list[float]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5, help="rounds of all environments (5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="for each environment in a round (1)")
     arguments = parser.parse_args()

@@ -19,11 +19,7 @@ NO_TOKEN: Final = -1
 # Every way to fill a hand: (total, furniture token in it or NO_TOKEN). Two tokens never fit.
 HANDS: Final[tuple[tuple[int, int], ...]] = (
     *((total, NO_TOKEN) for total in range(MAX_CONTRIBUTION + 1)),
-    *(
-        (total, token)
-        for token, value in enumerate(FURNITURE_VALUES)
-        for total in range(value, MAX_CONTRIBUTION + 1)
-    ),
+    *((total, token) for token, value in enumerate(FURNITURE_VALUES) for total in range(value, MAX_CONTRIBUTION + 1)),
 )
 
 # First number of each kind of action.
@@ -44,10 +40,7 @@ NAMES: Final[tuple[str, ...]] = (
     *(f"discard {name}" for name in MUSICIANS),
     "pass",
     *(f"sell {value}" for value in FURNITURE_VALUES),
-    *(
-        f"bid {total}" if token == NO_TOKEN else f"bid {total} with {FURNITURE_VALUES[token]}"
-        for total, token in HANDS
-    ),
+    *(f"bid {total}" if token == NO_TOKEN else f"bid {total} with {FURNITURE_VALUES[token]}" for total, token in HANDS),
     *(f"announce {amount}" for amount in range(MAX_CONTRIBUTION + 1)),
 )
 

@@ -28,7 +28,9 @@ from numba.misc.appdirs import AppDirs
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COMPILED: Final = not numba.config.DISABLE_JIT
+_njit: Final[Any] = numba.njit  # its type hints leave out the options used here
+_config: Final[Any] = numba.config
+COMPILED: Final[bool] = not _config.DISABLE_JIT
 _PACKAGE: Final = Path(__file__).parent
 _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
 
@@ -56,19 +58,19 @@ def kernel_hash() -> str:
 def cache_folder() -> Path:
     """`SYMPHONY9_CACHE_DIR`, or the user's cache folder; in it one folder for each version of the kernel."""
     chosen = os.environ.get("SYMPHONY9_CACHE_DIR")
-    root = Path(chosen) if chosen else Path(AppDirs("symphony9_env", appauthor=False).user_cache_dir)
-    return root / f"kernel-{kernel_hash()}"
+    folder = chosen or AppDirs("symphony9_env", appauthor=False).user_cache_dir  # type: ignore[no-untyped-call]
+    return Path(folder) / f"kernel-{kernel_hash()}"
 
 
 @contextlib.contextmanager
 def _caching_in(folder: Path) -> Iterator[None]:
     """Numba reads its cache folder when a function is decorated; leave the user's own setting alone."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(folder)
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
 
 
 def _writable(folder: Path) -> bool:
@@ -88,8 +90,8 @@ _CACHED: Final = COMPILED and _writable(_FOLDER)
 
 
 def rule(function: F) -> F:
-    """A function of the kernel, called from other kernel functions."""
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    """A function of the kernel, called from other kernel functions only: it gets no Python wrapper."""
+    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
 
 
 def entry(function: F) -> F:
@@ -102,7 +104,7 @@ def entry(function: F) -> F:
     if Path(function.__code__.co_filename) not in _SOURCES:
         raise RuntimeError(f"{function.__module__} is no kernel source: its cache could go stale")
     with _caching_in(_FOLDER):
-        return numba.njit(cache=_CACHED, **_OPTIONS)(function)  # type: ignore[no-any-return]
+        return _njit(cache=_CACHED, **_OPTIONS)(function)  # type: ignore[no-any-return]
 
 
 def _reading_fields_by_name(function: F) -> F:
@@ -126,7 +128,7 @@ def by_name(records: Any) -> Any:
 
 def plain(function: F) -> F:
     """The Python source of a rule that calls no other rule: to ask it about one game without compiling it."""
-    return getattr(function, "py_func", function)  # type: ignore[no-any-return]
+    return getattr(function, "py_func", function)
 
 
 def wrapping(function: F) -> F:
@@ -134,7 +136,7 @@ def wrapping(function: F) -> F:
     return rule(function) if COMPILED else np.errstate(over="ignore")(function)
 
 
-class _Notice(event.Listener):  # type: ignore[misc]
+class _Notice(event.Listener):
     """Says, once a process, that compiling takes a while (only when nothing was in the cache)."""
 
     def __init__(self) -> None:
@@ -167,4 +169,4 @@ class _Notice(event.Listener):  # type: ignore[misc]
 
 NOTICE: Final = _Notice()
 if COMPILED:
-    event.register("numba:compile", NOTICE)
+    event.register("numba:compile", NOTICE)  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -53,8 +54,8 @@ def replay(record: Any, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
 
     checked = _check(record)
     for name in ("num_players", "discussion"):
-        if name in options and options[name] != checked[name]:  # type: ignore[literal-required]
-            raise ValueError(f"{name}={options[name]!r}, but the record has {checked[name]!r}")  # type: ignore[literal-required]
+        if name in options and options[name] != checked[name]:
+            raise ValueError(f"{name}={options[name]!r}, but the record has {checked[name]!r}")
     options = {**options, "num_players": checked["num_players"], "discussion": checked["discussion"]}
     env = RawEnv(**options)
     env.reset(seed=checked["seed"], options={"setup": checked["setup"]})
@@ -113,18 +114,19 @@ def _check_result(result: Any, env: RawEnv) -> None:
     if not isinstance(result, Mapping) or set(result) != set(right):
         raise ValueError(f"record: result must hold scores and winners, not {result!r}")
     scores = result["scores"]
-    numbers = isinstance(scores, list | tuple) and all(
-        isinstance(points, int | float) and not isinstance(points, bool) for points in scores
-    )
-    if (
-        not numbers
-        or len(scores) != len(right["scores"])
-        or any(abs(one - other) > _TOLERANCE for one, other in zip(scores, right["scores"], strict=True))
-        or any(one != one for one in scores)
-    ):
+    if not _same_scores(scores, right["scores"]):
         raise ValueError(f"record: result has scores {scores!r}; the game gives {right['scores']}")
-    if list(result["winners"]) != right["winners"]:
+    if result["winners"] != right["winners"]:
         raise ValueError(f"record: result has winners {result['winners']!r}; the game gives {right['winners']}")
+
+
+def _same_scores(scores: Any, right: list[float]) -> bool:
+    return (
+        isinstance(scores, list | tuple)
+        and len(scores) == len(right)
+        and all(isinstance(points, int | float) and not isinstance(points, bool) for points in scores)
+        and all(math.isclose(one, other, abs_tol=_TOLERANCE) for one, other in zip(scores, right, strict=True))
+    )
 
 
 def dumps(record: Record) -> str:

@@ -22,9 +22,7 @@ FURNITURE_POINTS: Final[tuple[int, ...]] = tuple(_BOX["furniture"]["points"])
 BUDGET_TOKENS: Final[tuple[int, ...]] = tuple(_BOX["budget"]["tokens"])
 
 SCORING_TILES: Final[tuple[str, ...]] = tuple(_BOX["scoring"])  # "1A", "1B", "2A" ... "6B"
-SCORING_METHODS: Final[tuple[str, ...]] = tuple(
-    dict.fromkeys(tile["method"] for tile in _BOX["scoring"].values())
-)
+SCORING_METHODS: Final[tuple[str, ...]] = tuple(dict.fromkeys(tile["method"] for tile in _BOX["scoring"].values()))
 CLASSES: Final = ("low", "medium", "high")
 
 

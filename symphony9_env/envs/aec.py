@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 import secrets
-from collections.abc import Iterator
-from typing import Any, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -43,7 +42,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     Illegal actions raise a ValueError and change nothing. See docs/environment.md.
     """
 
-    metadata = {
+    metadata: ClassVar[dict[str, Any]] = {
         "name": "symphony9_v0",
         "render_modes": list(RENDER_MODES),
         "is_parallelizable": True,
@@ -127,7 +126,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {agent: {} for agent in self.agents}
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._move_to(advance(self._games, 0, NONE, self._observation, self._mask))
         if self.options.shaping:
             self._points = self._count_points()[0]
@@ -143,7 +142,7 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     # Playing.
 
-    def step(self, action: int | None) -> None:  # type: ignore[override]
+    def step(self, action: int | None) -> None:
         if not self._has_reset:
             raise ValueError("step() before reset(): call reset() first")
         if self._step == OVER:
@@ -154,7 +153,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     def _step_after_the_end(self, action: int | None) -> None:
         if not self.agents:
             raise ValueError("step() after the game is over: call reset() first")
-        self._was_dead_step(action)  # type: ignore[arg-type]
+        self._was_dead_step(action)
 
     def _checked(self, action: Any) -> int:
         number = action_number(action)
@@ -234,7 +233,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         observe_all(self._games, 0, state)
         return state
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The table as the deciding seat sees it: `ansi` returns text, `human` prints it."""
         self._need_reset("render")
         if self.render_mode is None:
@@ -283,7 +282,7 @@ class CheckedEnv(RawEnv):
         self._ended_by_illegal_move = False
         self._has_updated = True
 
-    def step(self, action: int | None) -> None:  # type: ignore[override]
+    def step(self, action: int | None) -> None:
         if not self._has_reset:
             EnvLogger.error_step_before_reset()
         self._has_updated = True
@@ -291,7 +290,7 @@ class CheckedEnv(RawEnv):
             EnvLogger.warn_step_after_terminated_truncated()
         elif self._step == OVER or self._ended_by_illegal_move:
             assert action is None or self._in_range(action_number(action)), "action is not in action space"
-            self._was_dead_step(action)  # type: ignore[arg-type]
+            self._was_dead_step(action)
         else:
             number = action_number(action)
             assert self._in_range(number), "action is not in action space"
@@ -336,13 +335,10 @@ class _OrderedIterable(AECIterable[str, Observation, int]):
 
 class _OrderedIterator(AECIterator[str, Observation, int]):
     def __next__(self) -> str:
-        agent = super().__next__()
+        agent: str = super().__next__()
         assert self.env._has_updated, "need to call step() or reset() in a loop over `agent_iter`"
         self.env._has_updated = False
         return agent
-
-    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
-        return self
 
 
 def action_number(action: Any) -> int | None:

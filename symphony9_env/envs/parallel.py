@@ -10,7 +10,7 @@ from symphony9_env.envs.aec import CheckedEnv, Observation
 from symphony9_env.options import OptionValues
 
 
-class ParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
+class ParallelEnv(turn_based_aec_to_parallel_wrapper):
     """At each step every seat gives an action and only the deciding seat's counts.
 
     Waiting seats see a mask of ones: a mask of zeros, which leaves nothing to choose, crashes some learners.
@@ -25,9 +25,7 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[
-        dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
-    ]:
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         if not self.agents:
             return {}, {}, {}, {}, {}
         deciding = self.aec_env.agent_selection

@@ -25,7 +25,7 @@ def observation_space(options: Options) -> spaces.Dict:
     )
 
 
-def action_space(options: Options) -> spaces.Discrete:
+def action_space(options: Options) -> spaces.Discrete[np.int64]:
     return spaces.Discrete(num_actions(options.discussion))
 
 

@@ -20,9 +20,7 @@ from symphony9_env.rules.state import (
     NUM_FURNITURE,
     OVER,
     SELL_LAST,
-    TAKE_BONUS,
     TAKE_FOR_BOT,
-    TAKE_FREE,
     Game,
 )
 from symphony9_env.rules.tracks import take_cube

@@ -101,11 +101,23 @@ _TABLE_ROWS: Final[list[_Row]] = [
 _SEAT_ROWS: Final[list[_Row]] = [
     ("to_decide", (_S,), 0, 1, "one-hot by seat: who is asked; zeros when the game is over"),
     ("start_player", (_S,), 0, 1, "one-hot by seat: this round's start player"),
-    ("money", (1,), 0, MONEY_SHOWN / MONEY_UNIT, f"own, / {MONEY_UNIT}; more than {MONEY_SHOWN} looks like {MONEY_SHOWN}"),
+    (
+        "money",
+        (1,),
+        0,
+        MONEY_SHOWN / MONEY_UNIT,
+        f"own, / {MONEY_UNIT}; more than {MONEY_SHOWN} looks like {MONEY_SHOWN}",
+    ),
     ("furniture", (_F,), 0, 1, "own unsold tokens: $4, $6, $8"),
     ("hand", (2,), 0, 1, f"own closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
     ("hand_token", (_F,), 0, 1, "the token in it"),
-    ("earlier_cubes", (_S, _M), 0, MAX_COLOUR / CUBES_UNIT, f"by seat and musician, from earlier rounds, / {CUBES_UNIT}"),
+    (
+        "earlier_cubes",
+        (_S, _M),
+        0,
+        MAX_COLOUR / CUBES_UNIT,
+        f"by seat and musician, from earlier rounds, / {CUBES_UNIT}",
+    ),
     ("new_cubes", (_S, _M), 0, MAX_COLOUR / CUBES_UNIT, f"by seat and musician, of this round, / {CUBES_UNIT}"),
     ("compositions", (_S, _M), 0, NUM_ROUNDS / TILES_UNIT, f"by seat and musician, / {TILES_UNIT}"),
     ("sales", (_S, _F), 0, 1, "furniture sold this round, by seat"),
@@ -122,7 +134,7 @@ _SEAT_ROWS: Final[list[_Row]] = [
 ]
 
 _LEDGER_ROWS: Final[list[_Row]] = [
-    ("others_money", (_S - 1,), 0, MONEY_SHOWN / MONEY_UNIT, f"of the other seats, clockwise, as `money`"),
+    ("others_money", (_S - 1,), 0, MONEY_SHOWN / MONEY_UNIT, "of the other seats, clockwise, as `money`"),
     ("others_furniture", (_S - 1, _F), 0, 1, "their unsold tokens: $4, $6, $8"),
 ]
 

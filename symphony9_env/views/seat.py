@@ -205,7 +205,5 @@ def _board(game: Any, board: int, purse_open: bool) -> Board:
         kept=None if game.kept[board] == NONE else _musicians(game)[game.kept[board]],
         last_contribution=None if game.outcome == NONE else contribution,
         money=int(game.money[board]) if purse_open else None,
-        furniture=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.furniture[board, t])
-        if purse_open
-        else None,
+        furniture=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.furniture[board, t]) if purse_open else None,
     )

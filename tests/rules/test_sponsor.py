@@ -1,0 +1,172 @@
+"""Sponsoring: tracks (R1), picks and purchases (R2, R3), compositions, the bot's picks."""
+
+from __future__ import annotations
+
+import pytest
+
+from symphony9_env.rules.state import look_at
+from tests.table import (
+    bids,
+    cubes_of,
+    decision,
+    give,
+    legal,
+    money,
+    place,
+    play,
+    play_until,
+    see,
+    setup,
+    table,
+)
+
+# R1: uncovered spaces, reputation, seniority.
+
+
+@pytest.mark.parametrize(
+    ("track", "taken", "reputation"),
+    [
+        ([[4, 1], [2, 18]], 0, 0),  # no uncovered space: reputation 0
+        ([[4, 1], [2, 18]], 1, 4),
+        ([[2, 0], [3, 0], [5, 2], [4, 0], [1, 17]], 0, 3),  # empty spaces at the front are uncovered
+        ([[2, 0], [3, 0], [5, 2], [4, 0], [1, 17]], 1, 3),
+        ([[2, 0], [3, 0], [5, 2], [4, 0], [1, 17]], 2, 4),  # and so is an empty one behind an emptied one
+        ([[2, 0], [3, 1], [5, 0]], 1, 5),  # also at the very end
+    ],
+)
+def test_r1_reputation_is_that_of_the_rightmost_uncovered_space(
+    track: list[list[int]], taken: int, reputation: int
+) -> None:
+    env = table(tracks={"handel": track})
+    play(env, *["take handel"] * taken)
+    assert see(env, 0).musicians[0].reputation == reputation
+
+
+def test_r1_a_musician_without_uncovered_space_is_junior_to_one_with_reputation_0() -> None:
+    env = table(tracks={"handel": [[0, 19]], "bach": [[0, 0], [9, 19]]})
+    places = {musician.name: musician.place for musician in see(env, 0).musicians}
+    assert places["bach"] < places["handel"]
+
+
+def test_cubes_leave_from_the_leftmost_space() -> None:
+    env = table(tracks={"handel": [[1, 0], [2, 1], [3, 1], [4, 17]]})
+    seen = []
+    for _ in range(3):
+        musician = see(env, 0).musicians[0]
+        seen.append((musician.reputation, musician.ahead[0]))
+        play(env, "take handel")
+    assert seen == [(1, (1, 2)), (2, (1, 3)), (3, (17, 4))]
+
+
+# R2, R3: what is asked when there is nothing to take.
+
+
+def test_r2_free_picks_end_with_the_cubes() -> None:
+    """Six tracks of one cube: three players take two each, the fourth is not asked."""
+    env = table(tracks={name: [[3, 1]] for name in setup()["tracks"]})
+    play(env, "player_0 take handel", "player_0 take bach", "player_1 take haydn", "player_1 take mozart")
+    play(env, "player_2 take beethoven", "player_2 take schubert")
+    assert decision(env) == ("player_0", "buy_4")
+
+
+def test_r2_an_odd_last_cube_is_one_free_pick() -> None:
+    env = table(num_players=3, tracks={name: [[3, 1]] for name in setup(3)["tracks"]})
+    play(env, "player_0 take handel", "player_0 take bach", "player_1 take haydn", "player_1 take mozart")
+    assert see(env, 2).pending == 1
+    play(env, "player_2 take beethoven")
+    assert decision(env) == ("player_0", "buy_4")
+
+
+def test_r2_the_bot_s_picks_end_with_the_cubes_too() -> None:
+    env = table(num_players=2, tracks={name: [[3, 1]] for name in setup(2)["tracks"]})
+    play(env, "player_0 take handel", "player_0 take bach", "player_1 take haydn", "player_1 take mozart")
+    assert decision(env) == ("player_0", "take_for_bot")
+    play(env, "player_0 take beethoven")
+    assert decision(env) == ("player_0", "buy_4")
+    assert cubes_of(env, 2)["beethoven"] == 1
+
+
+def test_r3_buying_is_asked_without_a_cube_on_any_track() -> None:
+    env = table(tracks={name: [[3, 1]] for name in setup()["tracks"]})
+    play_until(env, "buy_4")
+    assert legal(env) == ["pass", "sell 4", "sell 6", "sell 8"]
+
+
+def test_r3_buying_is_asked_without_money_and_selling_makes_it_possible() -> None:
+    env = table()
+    play_until(env, "buy_8")
+    place(env, money=[7, 20, 20, 20])
+    assert legal(env) == ["pass", "sell 4", "sell 6", "sell 8"]
+    play(env, "player_0 sell 4")
+    assert decision(env) == ("player_0", "buy_8")
+    assert "take handel" in legal(env)
+    play(env, "player_0 take handel")
+    assert money(env)[0] == 7 + 4 - 8
+
+
+def test_r3_a_single_choice_is_still_asked() -> None:
+    env = table()
+    play_until(env, "buy_4")
+    place(env, money=[0, 20, 20, 20], furniture=[[0, 0, 0], *[[1, 1, 1]] * 3])
+    assert (decision(env), legal(env)) == (("player_0", "buy_4"), ["pass"])
+
+
+def test_the_first_turn_can_not_be_passed_and_passing_the_second_does_not_make_the_third_cheaper() -> None:
+    env = table()
+    assert "pass" not in legal(env)
+    play_until(env, "buy_8")
+    play(env, "player_0 take bach")
+    assert money(env)[0] == 20 - 8
+
+
+# Compositions.
+
+
+def test_composition_ties_go_to_the_nearest_to_the_start_player() -> None:
+    env = table(start_player=2)
+    play_until(env, "buy_8")
+    for board, cubes in enumerate([{"handel": 3}, {"handel": 3}, {"bach": 1}, {"handel": 1}]):
+        give(env, board, **cubes)
+    play(env, *["pass"] * 4)
+    tiles = look_at(env.game).compositions[:, 0].tolist()
+    assert tiles == [1, 0, 0, 0]  # 2, 3, 0, 1 is the order
+    assert cubes_of(env, 0) == {"handel": 2}  # floor of half is given up
+    assert cubes_of(env, 1) == {"handel": 3}
+
+
+def test_the_bot_wins_every_composition_tie_it_is_in() -> None:
+    env = table(num_players=2)
+    play_until(env, "buy_8")
+    for board in range(3):
+        give(env, board, handel=2)
+    play(env, "pass", "pass")
+    assert look_at(env.game).compositions[:, 0].tolist() == [0, 0, 1, 0]
+    assert [cubes_of(env, board)["handel"] for board in range(3)] == [2, 2, 1]
+
+
+def test_no_cubes_no_tile_and_a_musician_emptied_this_round_still_gives_his() -> None:
+    env = table(tracks={"handel": [[3, 1]]})
+    play(env, "take handel")
+    play_until(env, "buy_8")
+    for board in range(4):
+        give(env, board, **({"handel": 1} if board == 3 else {}))
+    play(env, *["pass"] * 4)
+    assert look_at(env.game).compositions.sum() == 1
+    assert look_at(env.game).compositions[3, 0] == 1
+    assert cubes_of(env, 3) == {"handel": 1}  # a single cube is not given up
+
+
+def test_the_dead_give_no_tile_but_perform() -> None:
+    env = table(tracks={"handel": [[9, 0], [9, 1]]}, budget=[2, 0, 2, 2, 2, 0])
+    play(env, "take handel")
+    play_until(env, "bid")
+    bids(env, 8, 8, 8, 8)
+    play_until(env, "buy_8")
+    assert see(env, 0).musicians[0].is_dead
+    for board in range(4):
+        give(env, board, handel=board)
+    tiles = look_at(env.game).compositions[:, 0].sum()
+    play(env, *["pass"] * 4)
+    assert look_at(env.game).compositions[:, 0].sum() == tiles
+    bids(env, 4, 4, 4, 4)  # high class: 16
+    assert see(env, 0).performing == ("handel",)
