@@ -44,7 +44,7 @@ def make_record(games: Games, history: list[tuple[int, int]], seed: int | None, 
     return record
 
 
-def replay(record: Any, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
+def replay(record: Any, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
     """Play a record again: yields one `raw_env`, first as dealt, then moved on after each action.
 
     The record decides players, discussion and deal; other options (ledger, reward, render_mode ...) are free.
@@ -57,7 +57,7 @@ def replay(record: Any, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
         if name in options and options[name] != checked[name]:
             raise ValueError(f"{name}={options[name]!r}, but the record has {checked[name]!r}")
     options = {**options, "num_players": checked["num_players"], "discussion": checked["discussion"]}
-    env = RawEnv(**options)
+    env = RawEnv(render_mode, **options)
     env.reset(seed=checked["seed"], options={"setup": checked["setup"]})
     return _play(env, checked)
 

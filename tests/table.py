@@ -127,7 +127,7 @@ def see(env: RawEnv, seat: int, ledger: bool = False) -> SeatView:
 
 
 def money(env: RawEnv) -> list[int]:
-    return look_at(env.game).money[: env.options.num_players].tolist()
+    return [int(amount) for amount in look_at(env.game).money[: env.options.num_players]]
 
 
 def scores(env: RawEnv) -> list[float]:

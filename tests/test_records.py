@@ -164,7 +164,7 @@ def test_two_starting_cubes_of_a_colour_are_refused(record: dict[str, Any]) -> N
 @pytest.mark.parametrize("tiles", [[[1, 3, 5]] * 5, [[1, 3]] * 6, [[1, 3, -5]] * 6, [[1, 3, 5.5]] * 6, "135135"])
 def test_bad_bot_tiles_are_refused(tiles: Any) -> None:
     record = edited(read(GAMES[0]), "setup", "bot_tiles", value=tiles)
-    with pytest.raises(ValueError, match="bot.tile"):
+    with pytest.raises(ValueError, match=r"bot.tile"):
         list(records.replay(record))
 
 

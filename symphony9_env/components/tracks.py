@@ -82,8 +82,9 @@ def check_bot_tile(tile: Any, where: str) -> tuple[int, int, int]:
 def _parse(text: str, source: str, default: Components | None) -> Components:
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:  # its message names line and column
-        raise ValueError(f"{source}: not valid TOML: {error}") from error
+    except tomllib.TOMLDecodeError as error:  # its message names the line, but for the last one
+        reason = str(error).replace("at end of document", f"at line {len(text.splitlines())}, the end of the file")
+        raise ValueError(f"{source}: not valid TOML: {reason}") from error
     boards = dict(default.boards) if default else {}
     bot_tiles = default.bot_tiles if default else ()
     for table, content in data.items():

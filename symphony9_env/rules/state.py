@@ -89,6 +89,7 @@ _TABLE: Final[list[Any]] = [
     ("bot_tile_set", _i1, (NUM_BOT_TILES, NUM_CLASSES)),  # what the bot's tiles are drawn from
 ]
 
+# Both records are packed: padding between fields would make equal games differ in their bytes.
 # The box: what a game is dealt from. An owner's file and the set-up choices change it.
 BOX: Final = np.dtype(
     [
@@ -103,8 +104,7 @@ BOX: Final = np.dtype(
         ("random_tracks", _i1),
         ("scoring_side", _i1),  # 0 or 1 for all A or all B; NONE: each tile on a random side
         ("scoring_by_hand", _i1, _PER_MUSICIAN),  # tile sides; NONE: dealt
-    ],
-    align=True,
+    ]
 )
 
 GAME: Final = np.dtype(
@@ -153,8 +153,7 @@ GAME: Final = np.dtype(
         ("performing", _i1, _PER_MUSICIAN),  # in the last concert, if it succeeded
         ("num_successes", _i1),
         ("num_performers", _i1),  # over the game
-    ],
-    align=True,
+    ]
 )
 
 Game = Any  # one GAME record: np.record un-compiled, a Numba record compiled

@@ -96,7 +96,7 @@ def _tell_move(story: Playthrough, env: RawEnv, name: str) -> None:
     player, asked = decision(env)
     numbers = " ".join(str(number) for number in before.legal or see(env, int(player[-1])).legal)
     story.lines.append(f"{player} {asked:12} {name:16} of {numbers}")
-    story.reached |= {asked, f"{asked}: {name.split()[0]}"}
+    story.reached |= {asked, f"{asked}: {name.split(maxsplit=1)[0]}"}
     env.step(NAMES.index(name))
     after = see(env, 0, ledger=True)
     if asked == "buy_8" and after.decision != "buy_8":
@@ -161,9 +161,7 @@ def must_reach() -> set[str]:
     choices += ["keep: keep", "keep: pass", "announce: announce", "announce: pass", "sell: sell", "sell: pass"]
     concerts = [f"concert: {outcome}" for outcome in ("low", "medium", "high", "too little", "too much")]
     penalties = [
-        f"penalty: {outcome}, {half}"
-        for outcome in ("too little", "too much")
-        for half in ("rounds 1-3", "rounds 4-6")
+        f"penalty: {outcome}, {half}" for outcome in ("too little", "too much") for half in ("rounds 1-3", "rounds 4-6")
     ]
     tiles = [f"tile {number}{side} (4 players)" for number in range(1, 7) for side in "AB"]
     tiles += [f"tile {number}{side} (2-3 players)" for number in range(1, 6) for side in "AB"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.deals import read_setup
-from symphony9_env.rules.state import KEEP_CUBE, look_at
+from symphony9_env.rules.state import GAME, KEEP_CUBE, look_at
 from tests.table import (
     at_concert,
     bids,
@@ -43,7 +43,7 @@ def test_r16_schubert_s_board_is_left_out_with_fewer_than_four() -> None:
 
 def test_the_start_marker_goes_counter_clockwise() -> None:
     env = table(start_player=1)
-    starts = []
+    starts: list[tuple[int, int]] = []
     rng = np.random.default_rng(5)
     while decision(env)[1] != "over":
         view = see(env, 0)
@@ -107,3 +107,8 @@ def test_keep_step_is_reached_only_by_a_low_class_concert() -> None:
     env = at_concert(cubes={0: {"handel": 1}}, budget=[2, 0, 0, 2, 2, 2])
     bids(env, 4, 5, 3, 3)
     assert look_at(env.game).step != KEEP_CUBE
+
+
+def test_a_game_s_record_has_no_padding() -> None:
+    """Or equal games could differ in their bytes."""
+    assert sum(GAME[name].itemsize for name in GAME.names or ()) == GAME.itemsize

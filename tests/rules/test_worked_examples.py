@@ -6,6 +6,8 @@ Bach, green Haydn, blue Mozart, purple Beethoven, brown Schubert.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from symphony9_env.envs.aec import RawEnv
@@ -54,7 +56,7 @@ def test_compositions_p9(sponsored: RawEnv) -> None:
     assert cubes_of(sponsored, DAVID) == {"haydn": 1, "beethoven": 1, "schubert": 1}
 
 
-def concert_table(**changes: object) -> RawEnv:
+def concert_table(**changes: Any) -> RawEnv:
     """The tracks of p. 10: reputations 5, 4, 1, 4, 3, 5; Mozart's space further right than Bach's."""
     return table(
         tracks={

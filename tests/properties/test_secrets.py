@@ -1,0 +1,130 @@
+"""What a seat may not know never reaches it; what it may know survives resampling."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from symphony9_env.actions import HANDS
+from symphony9_env.compilation import plain
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.rules.state import NONE, Games, look_at
+from symphony9_env.views import describe, observation_size, resample, seat_view
+from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown, observe
+from tests.properties.strategies import moves, positions, rngs
+from tests.table import play, play_until, table
+
+
+def seen_by(games: Games, seat: int, ledger: bool = False) -> tuple[bytes, str, tuple[int, ...]]:
+    """All that reaches a seat: its vector, its text, its legal actions."""
+    vector = np.zeros(observation_size(ledger), np.float32)
+    observe(games, 0, seat, vector)
+    view = seat_view(games, 0, seat, ledger)
+    return vector.tobytes(), describe(view), view.legal
+
+
+def change_secrets(game: Any, seat: int, rng: np.random.Generator) -> None:
+    """Overwrite everything hidden from a seat with something else, possible or not."""
+    for other in range(game.num_players):
+        if other != seat:
+            game.money[other] = rng.integers(0, 100)
+            game.furniture[other] = rng.integers(0, 2, 3)
+            if game.hand[other] != NONE:
+                game.hand[other], game.hand_token[other] = HANDS[rng.integers(len(HANDS))]
+    game.budget[plain(num_tokens_shown)(game) :] = rng.choice([-2, 0, 2], 6 - plain(num_tokens_shown)(game))
+    shown = plain(num_bot_tiles_shown)(game)
+    game.bot_tiles[shown:] = rng.integers(0, 7, (6 - shown, 3))
+
+
+@settings(max_examples=150, deadline=None)
+@given(positions(), rngs())
+def test_what_is_hidden_from_a_seat_never_moves_what_it_sees(env: RawEnv, rng: np.random.Generator) -> None:
+    assume(not all(env.terminations.values()))  # then the score sheet is open
+    for seat in range(env.options.num_players):
+        other = env.game.copy()
+        change_secrets(look_at(other), seat, rng)
+        assert seen_by(other, seat) == seen_by(env.game, seat)
+
+
+def test_the_ledger_shows_the_others_purses() -> None:
+    env = table()
+    before = seen_by(env.game, 0, ledger=True)
+    look_at(env.game).money[2] += 1
+    assert seen_by(env.game, 0, ledger=True)[0] != before[0]
+    assert seen_by(env.game, 0, ledger=True)[1] != before[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(positions(), rngs())
+def test_a_resampled_state_looks_the_same_to_its_seat_even_with_perfect_memory(
+    env: RawEnv, rng: np.random.Generator
+) -> None:
+    for seat in range(env.options.num_players):
+        true = env.game.copy()
+        sample = resample(env.game, seat, rng)
+        assert env.game.tobytes() == true.tobytes()  # a copy was changed, not the game
+        assert seen_by(sample, seat, ledger=True) == seen_by(true, seat, ledger=True)
+        changed = {name for name in true.dtype.names or () if sample[name].tobytes() != true[name].tobytes()}
+        assert changed <= {"budget", "bot_tiles", "hand", "hand_token"}
+        assert sample["hand"][0, seat] == true["hand"][0, seat]
+        counts = Counter(sample["budget"][0].tolist())
+        assert counts[2] <= 4
+        assert counts[0] <= 2
+        assert counts[-2] <= 2
+
+
+@settings(max_examples=30, deadline=None)
+@given(positions(), st.integers(0, 1), rngs())
+def test_a_resampled_state_plays_to_the_end(env: RawEnv, seat: int, rng: np.random.Generator) -> None:
+    assume(not all(env.terminations.values()))
+    env.game[:] = resample(env.game, seat, rng)
+    for move in moves(env, rng):
+        env.step(move)
+    assert all(info["rank"] >= 1 for info in env.infos.values())
+
+
+def test_resampling_draws_hands_evenly_and_keeps_them_legal() -> None:
+    env = table()
+    play_until(env, "bid")
+    play(env, "player_0 bid 1", "player_1 bid 2")
+    game = look_at(env.game)
+    game.money[0], game.furniture[0] = 1, [1, 0, 0]
+    rng = np.random.default_rng(0)
+    drawn = Counter(
+        (int(sample["hand"][0, 0]), int(sample["hand_token"][0, 0]))
+        for sample in (resample(env.game, 1, rng) for _ in range(4000))
+    )
+    assert set(drawn) == {(0, NONE), (1, NONE), (4, 0), (5, 0)}
+    assert min(drawn.values()) > 850  # 1000 expected, sd 27
+
+
+def test_resampling_draws_the_tokens_to_come_from_those_unseen() -> None:
+    env = table(budget=[2, 2, 2, 2, 0, 0])
+    rng = np.random.default_rng(0)
+    play_until(env, "bid")
+    later = Counter(int(resample(env.game, 0, rng)["budget"][0, 5]) for _ in range(3500))
+    # one +2 is shown: three +2, two 0, two -2 are left of which five come
+    assert later[2] / 3500 == pytest.approx(3 / 7, abs=0.05)
+    assert later[-2] / 3500 == pytest.approx(2 / 7, abs=0.05)
+
+
+def test_resampling_refuses_a_seat_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="seat=4; allowed: 0 to 3"):
+        resample(table().game, 4, np.random.default_rng(0))
+
+
+def test_a_closed_hand_is_seen_by_its_owner_only() -> None:
+    env = table()
+    play_until(env, "bid")
+    play(env, "player_0 bid 7 with 4")
+    other = table()
+    play_until(other, "bid")
+    play(other, "player_0 bid 0")
+    assert seen_by(env.game, 0) != seen_by(other.game, 0)
+    for seat in (1, 2, 3):
+        assert seen_by(env.game, seat) == seen_by(other.game, seat)

@@ -1,0 +1,168 @@
+"""Compiled and un-compiled code agree; the disk cache never goes stale and says when it is being filled."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symphony9_env
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.options import OptionValues
+from symphony9_env.views import resample
+from tests.properties.strategies import moves
+
+PACKAGE = Path(symphony9_env.__file__).parent
+ROOT = Path(__file__).parent.parent
+
+GAMES: list[OptionValues] = [
+    {"num_players": 2, "tracks": "random", "shaping": True},
+    {"num_players": 2, "discussion": True, "ledger": True},
+    {"num_players": 3, "scoring": "B", "reward": "margin"},
+    {"num_players": 3, "tracks": "random", "discussion": True},
+    {"num_players": 4, "shaping": True, "reward": "score", "ledger": True},
+    {"num_players": 4, "tracks": "random", "discussion": True},
+]
+
+
+def digest_of_games() -> str:
+    """Everything that whole games show: observations, masks, states, rewards, resampled states, results."""
+    digest = hashlib.sha256()
+    for seed, options in enumerate(GAMES):
+        env = RawEnv(**options)
+        env.reset(seed=seed)
+        for move in moves(env, np.random.default_rng(seed)):
+            env.step(move)
+            for agent in env.possible_agents:
+                seen = env.observe(agent)
+                digest.update(seen["observation"].tobytes() + seen["action_mask"].tobytes())
+            digest.update(env.state().tobytes() + repr(sorted(env.rewards.items())).encode())
+            digest.update(resample(env.game, 0, np.random.default_rng(seed)).tobytes())
+        digest.update(repr((sorted(env.infos.items()), env.record())).encode())
+    return digest.hexdigest()
+
+
+def run(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONWARNINGS": "error", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_compiled_and_uncompiled_runs_agree() -> None:
+    code = "from tests.test_compilation import digest_of_games; print(digest_of_games())"
+    plain = run(code, ROOT, NUMBA_DISABLE_JIT="1")
+    assert plain.stdout.strip() == digest_of_games()
+    assert plain.stderr == ""
+
+
+PLAY = """
+from symphony9_env import symphony9_v0, records
+env = symphony9_v0.env(num_players=2, render_mode="ansi")
+env.reset(seed=1)
+env.reset()
+for agent in env.agent_iter():
+    seen, reward, terminated, truncated, info = env.last()
+    env.step(None if terminated else env.action_space(agent).sample(seen["action_mask"]))
+env.render(), env.state()
+list(records.replay(env.record()))
+print(sum(player["breakdown"]["furniture"] for player in [info]))
+"""
+
+# What four players' furniture is worth: one entry compiled, as little as there can be.
+POINTS = """
+import numpy as np
+from symphony9_env.rules.scoring import FURNITURE, score
+from symphony9_env.rules.state import SIXTHS, look_at, new_games
+games = new_games(1)
+game = look_at(games)
+game.num_players, game.furniture[:] = 4, 1
+sheet, points, ranks = np.zeros((4, 9), np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64)
+score(games, 0, sheet, points, ranks)
+print(sheet[0, FURNITURE] / SIXTHS)
+"""
+
+
+@pytest.fixture
+def copied_package(tmp_path: Path) -> Path:
+    shutil.copytree(PACKAGE, tmp_path / "symphony9_env", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_a_change_in_another_file_is_never_answered_from_a_stale_cache(copied_package: Path, tmp_path: Path) -> None:
+    """The entry is in scoring.py; a data file and a constant in another source file are changed."""
+    cache = str(tmp_path / "cache")
+    before = run(POINTS, copied_package, SYMPHONY9_CACHE_DIR=cache)
+    assert before.stdout.strip() == "9.0"
+    assert "compiling the rules" in before.stderr
+    warm = run(POINTS, copied_package, SYMPHONY9_CACHE_DIR=cache)
+    assert (warm.stdout.strip(), warm.stderr) == ("9.0", "")
+
+    box = copied_package / "symphony9_env" / "components" / "box.toml"
+    box.write_text(box.read_text().replace("points = [2, 3, 4]", "points = [2, 3, 5]"))
+    assert run(POINTS, copied_package, SYMPHONY9_CACHE_DIR=cache).stdout.strip() == "10.0"
+
+    helper = copied_package / "symphony9_env" / "rules" / "state.py"
+    helper.write_text(helper.read_text().replace("SIXTHS: Final = 6", "SIXTHS: Final = 12"))
+    assert run(POINTS, copied_package, SYMPHONY9_CACHE_DIR=cache).stdout.strip() == "10.0"
+
+
+def test_with_a_warm_cache_nothing_is_compiled_and_nothing_said(tmp_path: Path) -> None:
+    first = run(PLAY, tmp_path)  # fills whatever this test run has not compiled yet
+    second = run(PLAY, tmp_path)
+    assert "Error" not in first.stderr
+    assert second.stderr == ""
+
+
+def test_a_cache_folder_that_is_not_writable_costs_time_but_works(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    done = run(POINTS, tmp_path, SYMPHONY9_CACHE_DIR=str(blocked))
+    assert done.stdout.strip() == "9.0"
+    assert "not writable" in done.stderr
+
+
+def test_kernel_code_outside_the_hashed_sources_is_refused(copied_package: Path) -> None:
+    face = copied_package / "symphony9_env" / "envs" / "aec.py"
+    face.write_text(
+        face.read_text()
+        + "\nfrom symphony9_env.compilation import entry\n@entry\ndef f(x: int) -> int:\n    return x\n"
+    )
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run("import symphony9_env.symphony9_v0", copied_package)
+    assert "is no kernel source" in failed.value.stderr
+
+
+def test_every_compiled_function_has_one_signature() -> None:
+    """Two processes that cached different signatures of one function at once could mix them up."""
+    digest_of_games()
+    entries = [
+        value
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("symphony9_env.")
+        for value in vars(module).values()
+        if hasattr(value, "py_func") and getattr(value, "_cache", None).__class__.__name__ == "FunctionCache"
+    ]
+    assert len(entries) > 5
+    assert [entry for entry in entries if len(entry.signatures) > 1] == []
+
+
+def test_several_processes_may_fill_the_cache_at_once(tmp_path: Path) -> None:
+    environment = {**os.environ, "SYMPHONY9_CACHE_DIR": str(tmp_path / "cache")}
+    running = [
+        subprocess.Popen([sys.executable, "-c", POINTS], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [process.communicate()[0].strip() for process in running] == ["9.0"] * 3
+    again = run(POINTS, tmp_path, SYMPHONY9_CACHE_DIR=str(tmp_path / "cache"))
+    assert (again.stdout.strip(), again.stderr) == ("9.0", "")
