@@ -176,9 +176,12 @@ def observation_size(ledger: bool = False) -> int:
 
 
 def layout_hash(ledger: bool = False) -> str:
-    """Changes whenever a field's name, place, scale or meaning does; a saved policy keeps it."""
-    rows = [repr(field) for field in observation_fields(ledger)]
-    return hashlib.sha256("\n".join([str(LAYOUT_VERSION), *rows]).encode()).hexdigest()[:16]
+    """Changes whenever a field's name, place or range does; a saved policy keeps it.
+
+    A field that comes to mean something else without that: raise LAYOUT_VERSION.
+    """
+    rows = [(field.name, field.start, field.shape, field.low, field.high) for field in observation_fields(ledger)]
+    return hashlib.sha256(repr((LAYOUT_VERSION, rows)).encode()).hexdigest()[:16]
 
 
 def at(name: str) -> int:

@@ -1,0 +1,179 @@
+"""The observation vector says what its table of fields says: read back and compared with the seat's view."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+
+from symphony9_env.components import CLASSES, FURNITURE_VALUES, MUSICIANS, SCORING_METHODS, scoring_method
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.rules.state import DECISIONS, OUTCOMES, look_at
+from symphony9_env.views import (
+    FIELDS,
+    LEDGER_FIELDS,
+    STATE_FIELDS,
+    STATE_SIZE,
+    Board,
+    SeatView,
+    layout_hash,
+    observation_fields,
+    observation_size,
+)
+from symphony9_env.views.fields import CUBES_UNIT, MONEY_SHOWN, MONEY_UNIT, TILES_UNIT, TOTAL_UNIT
+from tests.properties.strategies import positions
+from tests.table import place, see, table
+
+Vector = NDArray[np.float32]
+
+
+def read(vector: Vector, name: str) -> NDArray[np.float64]:
+    field = next(field for field in STATE_FIELDS if field.name == name)
+    return vector[field.slice].reshape(field.shape).astype(np.float64)
+
+
+def one_hot(size: int, index: int | None) -> list[float]:
+    return [float(place == index) for place in range(size)]
+
+
+def padded(values: Any, *shape: int) -> NDArray[np.float64]:
+    values = np.asarray(values, np.float64)
+    full = np.zeros(shape)
+    full[tuple(slice(0, size) for size in values.shape)] = values
+    return full
+
+
+def tokens(values: tuple[int, ...] | None) -> list[float]:
+    return [float(value in (values or ())) for value in FURNITURE_VALUES]
+
+
+def expected_of_table(view: SeatView) -> dict[str, Any]:
+    """What everybody sees, from the plain-Python view."""
+    musicians = view.musicians
+    ahead = [[(reputation / 9, cubes / 20) for cubes, reputation in m.ahead] for m in musicians]
+    spaces = np.zeros((6, 8, 2))
+    for row, track in enumerate(ahead):
+        spaces[row, : len(track)] = np.array(track).reshape(-1, 2)
+    return {
+        "num_players": one_hot(3, view.num_players - 2),
+        "bot": [float(view.num_players == 2)],
+        "round": one_hot(6, view.round - 1),
+        "decision": one_hot(len(DECISIONS), DECISIONS.index(view.decision)),
+        "pending": [view.pending / 2],
+        "reputation": padded([m.reputation / 9 for m in musicians], 6),
+        "place": padded([(7 - m.place) / 6 for m in musicians], 6),
+        "fame": padded([one_hot(3, CLASSES.index(m.fame)) for m in musicians], 6, 3),
+        "dead": padded([m.is_dead for m in musicians], 6),
+        "cubes_left": padded([m.cubes_left / 20 for m in musicians], 6),
+        "ahead_reputation": spaces[..., 0],
+        "ahead_cubes": spaces[..., 1],
+        "scoring": padded(
+            [one_hot(10, SCORING_METHODS.index(scoring_method(m.scoring_tile))) for m in musicians], 6, 10
+        ),
+        "budget_token": one_hot(3, None if view.budget_token is None else [-2, 0, 2].index(view.budget_token)),
+        "budget_seen": [view.budget_seen.count(token) / 4 for token in (-2, 0, 2)],
+        "successes": [view.successes / 6],
+        "performers": [view.performers / 18],
+        "outcome": one_hot(5, None if view.outcome is None else OUTCOMES.index(view.outcome)),
+        "total": [(view.total or 0) / TOTAL_UNIT],
+    }
+
+
+def expected_of_seats(view: SeatView) -> dict[str, Any]:
+    """What is told from the observer's side of the table."""
+    boards = view.boards
+    names = [board.name for board in boards]
+    own = boards[0]
+
+    def by_board(values: list[Any], *shape: int) -> NDArray[np.float64]:
+        return padded(values, 4, *shape)
+
+    def contribution(board: Board) -> tuple[int, int | None]:
+        return board.last_contribution or (0, None)
+
+    return {
+        "to_decide": one_hot(4, names.index(view.to_decide) if view.to_decide else None),
+        "start_player": one_hot(4, names.index(view.start_player)),
+        "money": [min(own.money or 0, MONEY_SHOWN) / MONEY_UNIT],
+        "furniture": tokens(own.furniture),
+        "hand": [1.0, view.hand[0] / 8] if view.hand else [0.0, 0.0],
+        "hand_token": one_hot(3, FURNITURE_VALUES.index(view.hand[1]) if view.hand and view.hand[1] else None),
+        "earlier_cubes": by_board([padded(b.earlier_cubes, 6) / CUBES_UNIT for b in boards], 6),
+        "new_cubes": by_board([padded(b.new_cubes, 6) / CUBES_UNIT for b in boards], 6),
+        "compositions": by_board([padded(b.compositions, 6) / TILES_UNIT for b in boards], 6),
+        "sales": by_board([tokens(b.sold_this_round) for b in boards], 3),
+        "announced": by_board([(b.announced is not None, (b.announced or 0) / 8) for b in boards], 2),
+        "kept": by_board([one_hot(6, MUSICIANS.index(b.kept) if b.kept else None) for b in boards], 6),
+        "contribution": by_board([contribution(b)[0] / 8 for b in boards]),
+        "contribution_token": by_board([tokens((contribution(b)[1] or 0,)) for b in boards], 3),
+    }
+
+
+def expected_of_ledger(view: SeatView) -> dict[str, Any]:
+    others = [board for board in view.boards[1:] if board.name != "bot"]
+    return {
+        "others_money": padded([min(b.money or 0, MONEY_SHOWN) / MONEY_UNIT for b in others], 3),
+        "others_furniture": padded([tokens(b.furniture) for b in others], 3, 3),
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(positions())
+def test_every_field_means_what_the_table_says(env: RawEnv) -> None:
+    for seat, agent in enumerate(env.possible_agents):
+        vector = env.observe(agent)["observation"]
+        view = see(env, seat, env.options.ledger)
+        expected = {**expected_of_table(view), **expected_of_seats(view)}
+        expected["discussion"] = [float(env.options.discussion)]
+        expected["seniority"] = padded(look_at(env.game).frontier[: len(view.musicians)] / 8, 6)
+        if env.options.ledger:
+            expected |= expected_of_ledger(view)
+        assert set(expected) == {field.name for field in observation_fields(env.options.ledger)}
+        for name, values in expected.items():
+            np.testing.assert_allclose(read(vector, name), values, atol=1e-6, err_msg=name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(positions())
+def test_the_state_holds_everything(env: RawEnv) -> None:
+    game = look_at(env.game)
+    count = env.options.num_players
+    state = env.state()
+    assert state.shape == (STATE_SIZE,)
+    view = see(env, 0, ledger=True)
+    for name, values in {**expected_of_table(view), **expected_of_seats(view), **expected_of_ledger(view)}.items():
+        np.testing.assert_allclose(read(state, name), values, atol=1e-6, err_msg=name)
+    closed = [(hand >= 0, max(hand, 0) / 8) for hand in game.hand[:count].tolist()]
+    np.testing.assert_allclose(read(state, "all_hands"), padded(closed, 4, 2))
+    inside = [one_hot(3, token if token >= 0 else None) for token in game.hand_token[:count].tolist()]
+    np.testing.assert_allclose(read(state, "all_hand_tokens"), padded(inside, 4, 3))
+    np.testing.assert_allclose(read(state, "all_budget"), game.budget / 2)
+    np.testing.assert_allclose(read(state, "all_bot_tiles"), game.bot_tiles / 8, atol=1e-6)
+
+
+def test_fields_follow_one_another_without_gap_and_the_ledger_comes_last() -> None:
+    for fields in (observation_fields(), observation_fields(ledger=True), STATE_FIELDS):
+        assert fields[0].start == 0
+        assert all(one.stop == other.start for one, other in pairwise(fields))
+        assert len({field.name for field in fields}) == len(fields)
+    assert observation_fields(ledger=True)[: len(FIELDS)] == FIELDS
+    assert observation_size(ledger=True) - observation_size() == sum(field.size for field in LEDGER_FIELDS)
+
+
+def test_the_layout_hash_tells_layouts_apart() -> None:
+    """A change here means that saved policies no longer fit: raise LAYOUT_VERSION and say so in the changelog."""
+    assert layout_hash() != layout_hash(ledger=True)
+    assert layout_hash() == "63425c51ab3e6114"
+
+
+@pytest.mark.parametrize(("amount", "shown"), [(0, 0), (40, 1), (200, 5), (5000, 5)])
+def test_money_is_shown_up_to_a_limit(amount: int, shown: float) -> None:
+    env = table()
+    place(env, money=[amount] * 4)
+    vector = env.observe("player_0")["observation"]
+    assert read(vector, "money") == [shown]
+    assert env.observation_space("player_0").contains(env.observe("player_0"))
