@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := bench,dev
 
-.PHONY: install test check lint types tests golden clean
+.PHONY: install test check lint types tests golden docs clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -34,6 +34,10 @@ tests:
 # Write the golden playthroughs anew after a change of the rules; review the difference before committing it.
 golden:
 	$(BIN)/python -m tests.golden.playthroughs
+
+# Write the generated tables of docs/ anew.
+docs:
+	$(BIN)/python -m tests.test_docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import secrets
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, NoReturn, TypedDict, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -259,6 +259,16 @@ class RawEnv(AECEnv[str, Observation, int]):
             raise ValueError(f"{call}() before reset(): call reset() first")
 
 
+class _AfterReset:
+    """Stands for an attribute until the first reset puts the real one in its place on the instance."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, env: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{self.name} cannot be accessed before reset")
+
+
 class CheckedEnv(RawEnv):
     """The same, with the behaviour of PettingZoo's stock wrappers for illegal moves, bounds and order.
 
@@ -266,16 +276,17 @@ class CheckedEnv(RawEnv):
     after the end is a warning. Done here rather than in three wrappers: several times as fast.
     """
 
+    agents: Any = _AfterReset()
+    agent_selection: Any = _AfterReset()
+    rewards: Any = _AfterReset()
+    terminations: Any = _AfterReset()
+    truncations: Any = _AfterReset()
+    infos: Any = _AfterReset()
+
     def __init__(self, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
         super().__init__(render_mode, **options)
         self._has_updated = False
         self._ended_by_illegal_move = False
-
-    def __getattr__(self, name: str) -> Any:
-        """Reached only while an attribute is not there: before the first reset."""
-        if name in _AFTER_RESET:
-            raise AttributeError(f"{name} cannot be accessed before reset")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         super().reset(seed, options)
@@ -323,9 +334,6 @@ class CheckedEnv(RawEnv):
         if not self._has_reset:
             EnvLogger.error_agent_iter_before_reset()
         return _OrderedIterable(self, max_iter)
-
-
-_AFTER_RESET = ("rewards", "terminations", "truncations", "infos", "agent_selection", "num_agents", "agents")
 
 
 class _OrderedIterable(AECIterable[str, Observation, int]):

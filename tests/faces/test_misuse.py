@@ -125,10 +125,9 @@ def test_before_reset_raw_env_says_what_to_do(name: str) -> None:
         getattr(env, name)(*arguments)
 
 
-def test_an_attribute_that_is_not_there_is_an_ordinary_error() -> None:
-    env = symphony9_v0.env()
-    with pytest.raises(AttributeError, match="no attribute 'colour'"):
-        _ = env.colour
+def test_before_reset_env_says_which_attribute_is_not_there_yet() -> None:
+    with pytest.raises(AttributeError, match="agents cannot be accessed before reset"):
+        _ = symphony9_v0.env().num_agents
 
 
 def test_iterating_without_stepping_is_refused() -> None:
