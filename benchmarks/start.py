@@ -1,6 +1,6 @@
 """How long the first game takes: on a fresh install, when the rules are compiled, and at every later start.
 
-    python -m benchmarks.start
+python -m benchmarks.start
 """
 
 from __future__ import annotations
