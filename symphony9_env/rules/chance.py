@@ -1,6 +1,7 @@
 """The project's own random numbers: splitmix64, the same on every platform and library version.
 
-`generator` is a uint64 array of length one that holds the generator's state.
+A *stream* is a 64-bit number (uint64); its draws are numbered and each can be had by itself, so nothing needs
+to be stored or allocated. Draw number k of stream s is splitmix64's (k+1)-th output for the initial state s.
 """
 
 from __future__ import annotations
@@ -8,11 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from symphony9_env.compilation import entry, rule, wrapping
-
-Generator = NDArray[np.uint64]
 
 SEED_BITS: Final = 53  # seeds are 0 ... 2**53 - 1: exact in JSON and in a float64
 MAX_SEED: Final = 2**SEED_BITS - 1
@@ -27,7 +25,7 @@ _SHIFT_SEED: Final = np.uint64(64 - SEED_BITS)
 
 @wrapping
 def mix(value: Any) -> Any:
-    """One splitmix64 output for a 64-bit input: a well-mixed hash of it."""
+    """splitmix64's output for a state: a well-mixed hash of 64 bits."""
     value = value + _GAMMA
     value = (value ^ (value >> _SHIFT_30)) * _MIX_1
     value = (value ^ (value >> _SHIFT_27)) * _MIX_2
@@ -35,32 +33,41 @@ def mix(value: Any) -> Any:
 
 
 @wrapping
-def draw(generator: Any) -> Any:
-    """The next 64 random bits."""
-    bits = mix(generator[0])
-    generator[0] = generator[0] + _GAMMA
-    return bits
+def advanced(stream: Any, draws: int) -> Any:
+    """The stream without its first draws."""
+    return stream + np.uint64(draws) * _GAMMA
 
 
 @rule
-def draw_below(generator: Any, bound: int) -> int:
-    """A random number from 0 to bound - 1, for small bounds (the bias is below bound / 2**32)."""
-    return np.int64(((draw(generator) >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)  # type: ignore[return-value]
+def draw_below(stream: Any, number: int, bound: int) -> int:
+    """Draw `number` of a stream, as one of 0 ... bound - 1 (for small bounds: the bias is below bound / 2**32)."""
+    bits = mix(advanced(stream, number))
+    return np.int64(((bits >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)  # type: ignore[return-value]
 
 
 @rule
-def shuffle(generator: Any, items: Any) -> None:
-    for last in range(len(items) - 1, 0, -1):
-        chosen = draw_below(generator, last + 1)
-        item = items[last]
-        items[last] = items[chosen]
-        items[chosen] = item
+def draw_member(stream: Any, number: int, members: int, count: int) -> int:
+    """Draw `number` of a stream, as one of the `count` members of a set (a whole number, one bit a member)."""
+    chosen = draw_below(stream, number, count)
+    member = 0
+    while True:
+        if members >> member & 1:
+            if chosen == 0:
+                return member
+            chosen -= 1
+        member += 1
 
 
 @entry
 def successor(seed: Any) -> Any:
     """The seed after this one (uint64 in and out)."""
     return mix(seed) >> _SHIFT_SEED
+
+
+@wrapping
+def seed_of(batch_seed: Any, row: int, number: int) -> Any:
+    """The seed of the game that is dealt on a row of a batch as its number-th (uint64)."""
+    return mix(mix(mix(batch_seed) + np.uint64(row)) + np.uint64(number)) >> _SHIFT_SEED
 
 
 def next_seed(seed: int) -> int:

@@ -51,7 +51,8 @@ def mark_legal(game: Game, mask: Any) -> None:
     for token in range(NUM_FURNITURE):
         mask[SELL + token] = game.furniture[game.player, token]  # at any own decision (R7)
     if step == CONTRIBUTE:
-        mark_hands(game, game.player, mask)
+        for hand in range(len(HANDS)):
+            mask[BID + hand] = can_close(game, game.player, hand)
     elif step == DISCUSS:
         mask[PASS] = 1
         mask[ANNOUNCE : ANNOUNCE + game.limit + 1] = 1
@@ -83,17 +84,14 @@ def _mark_cubes(game: Game, mask: Any) -> None:
 
 
 @rule
-def mark_hands(game: Game, player: int, mask: Any) -> None:
+def can_close(game: Game, player: int, hand: int) -> bool:
     """Coins, or one own furniture token plus coins, up to the limit; no change is given."""
-    money = game.money[player]
-    for hand in range(len(HANDS)):
-        total, token = HAND_TOTAL[hand], HAND_TOKEN[hand]
-        if total > game.limit:
-            continue
-        if token == NONE:
-            mask[BID + hand] = total <= money
-        elif game.furniture[player, token]:
-            mask[BID + hand] = total - FURNITURE_VALUES[token] <= money
+    total, token = HAND_TOTAL[hand], HAND_TOKEN[hand]
+    if total > game.limit:
+        return False
+    if token == NONE:
+        return total <= game.money[player]
+    return game.furniture[player, token] and total - FURNITURE_VALUES[token] <= game.money[player]
 
 
 @rule

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import FURNITURE_POINTS, MUSICIANS, SCORING_METHODS
 from symphony9_env.rules.boards import num_cubes, num_furniture_sold
@@ -118,17 +116,42 @@ def tile_points(game: Game, player: int, musician: int) -> int:
 
 
 @rule
-def fill_score_sheet(game: Game, sheet: Any) -> None:
-    """Every player's points by source if the game ended now, in sixths; the sheet is (players, sources)."""
-    for player in range(game.num_players):
-        sheet[player, :] = 0
-        for musician in range(game.num_musicians):
-            sheet[player, musician] = tile_points(game, player, musician)
-            if game.dead[musician]:
-                sheet[player, LAST_WORKS] += SIXTHS * np.int64(game.compositions[player, musician])
-        for token in range(NUM_FURNITURE):
-            sheet[player, FURNITURE] += SIXTHS * FURNITURE_POINTS[token] * game.furniture[player, token]
-        sheet[player, MONEY] = SIXTHS * (game.money[player] // MONEY_PER_POINT)
+def furniture_points(game: Game, player: int) -> int:
+    points = 0
+    for token in range(NUM_FURNITURE):
+        points += FURNITURE_POINTS[token] * game.furniture[player, token]
+    return points
+
+
+@rule
+def num_last_works(game: Game, player: int) -> int:
+    """Own tiles of dead musicians."""
+    works = 0
+    for musician in range(game.num_musicians):
+        if game.dead[musician]:
+            works += game.compositions[player, musician]
+    return works
+
+
+@rule
+def points_from(game: Game, player: int, source: int) -> int:
+    """What one source gives a player if the game ended now, in sixths."""
+    if source == FURNITURE:
+        return SIXTHS * int(furniture_points(game, player))
+    if source == MONEY:
+        return SIXTHS * int(game.money[player] // MONEY_PER_POINT)
+    if source == LAST_WORKS:
+        return SIXTHS * int(num_last_works(game, player))
+    return tile_points(game, player, source) if source < game.num_musicians else 0
+
+
+@rule
+def total_points(game: Game, player: int) -> int:
+    """A player's points if the game ended now, in sixths."""
+    points = 0
+    for source in range(NUM_SOURCES):
+        points += points_from(game, player, source)
+    return points
 
 
 @rule
@@ -150,9 +173,10 @@ def rank_players(game: Game, points: Any, ranks: Any) -> None:
 
 @entry
 def score(games: Any, index: int, sheet: Any, points: Any, ranks: Any) -> None:
-    """Fill a score sheet (int64, in sixths) for game `index`, its sums and the players' ranks."""
+    """Fill a score sheet of game `index` (players, sources; int64, in sixths), its sums and the players' ranks."""
     game = games[index]
-    fill_score_sheet(game, sheet)
     for player in range(game.num_players):
-        points[player] = sheet[player].sum()
+        for source in range(NUM_SOURCES):
+            sheet[player, source] = points_from(game, player, source)
+        points[player] = total_points(game, player)
     rank_players(game, points, ranks)

@@ -7,35 +7,45 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from symphony9_env.compilation import entry, rule
-from symphony9_env.components import NUM_BOT_TILES, STARTING_MONEY
-from symphony9_env.rules.chance import draw_below, mix, shuffle
-from symphony9_env.rules.state import NONE, NUM_BOARDS, NUM_CLASSES, NUM_LEVELS, NUM_ROUNDS, TAKE_FREE, Game
-from symphony9_env.rules.tracks import rank_musicians, uncover
+from symphony9_env.components import MAX_SPACES, NUM_BOT_TILES, SIDES, STARTING_MONEY
+from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix
+from symphony9_env.rules.state import (
+    NONE,
+    NUM_BOARDS,
+    NUM_CLASSES,
+    NUM_LEVELS,
+    NUM_MUSICIANS,
+    NUM_ROUNDS,
+    TAKE_FREE,
+    Game,
+)
+from symphony9_env.rules.tracks import rank_musicians, uncover_spaces
 from symphony9_env.rules.turns import FREE_CUBES
+
+
+@rule
+def deal_game(contents: Any, game: Game, seed: Any) -> None:
+    """Deal a game anew from the box with this seed (uint64).
+
+    Each part has a stream of its own, so that one seed gives the same start player, budget, bot tiles and
+    starting cubes whatever the choice of tracks and scoring tiles.
+    """
+    stream = mix(seed)
+    _copy_table(game, contents)
+    game.first_start = draw_below(stream, 0, game.num_players)
+    _draw_budget(game, contents, mix(advanced(stream, 1)))
+    _draw_bot_tiles(game, mix(advanced(stream, 2)))
+    _deal_cubes(game, contents, mix(advanced(stream, 3)))
+    _deal_scoring_tiles(game, contents, mix(advanced(stream, 4)))
+    _lay_tracks(game, contents, mix(advanced(stream, 5)))
+    _begin(game)
 
 
 @entry
 def deal(box: Any, games: Any, index: int, seed: Any) -> None:
-    """Deal game `index` anew from the box (one BOX record in an array) with this seed (uint64).
-
-    The draws come in a fixed order whatever the options, so that one seed gives the same start player,
-    budget and bot tiles with every choice of tracks and scoring tiles.
-    """
-    game = games[index]
-    contents = box[0]
-    generator = np.empty(1, np.uint64)
-    generator[0] = mix(seed)
-    _copy_table(game, contents)
-    game.first_start = draw_below(generator, game.num_players)
-    _draw_budget(game, contents, generator)
-    _draw_bot_tiles(game, generator)
-    _deal_cubes(game, contents, generator)
-    _deal_scoring_tiles(game, contents, generator)
-    _lay_tracks(game, contents, generator)
-    _begin(game)
+    """Deal game `index` anew from the box (one BOX record in an array) with this seed (uint64)."""
+    deal_game(box[0], games[index], seed)
 
 
 @entry
@@ -65,46 +75,49 @@ def _copy_table(game: Game, contents: Any) -> None:
 
 
 @rule
-def _draw_budget(game: Game, contents: Any, generator: Any) -> None:
-    order = np.arange(len(contents.budget_tokens))
-    shuffle(generator, order)
+def _draw_budget(game: Game, contents: Any, stream: Any) -> None:
+    left = (1 << len(contents.budget_tokens)) - 1
     for round_index in range(NUM_ROUNDS):
-        game.budget[round_index] = contents.budget_tokens[order[round_index]]
+        token = draw_member(stream, round_index, left, len(contents.budget_tokens) - round_index)
+        left ^= 1 << token
+        game.budget[round_index] = contents.budget_tokens[token]
 
 
 @rule
-def _draw_bot_tiles(game: Game, generator: Any) -> None:
+def _draw_bot_tiles(game: Game, stream: Any) -> None:
     for round_index in range(NUM_ROUNDS):
-        tile = draw_below(generator, NUM_BOT_TILES)
+        tile = draw_below(stream, round_index, NUM_BOT_TILES)
         for fame in range(NUM_CLASSES):
             game.bot_tiles[round_index, fame] = game.bot_tile_set[tile, fame] if game.has_bot else 0
 
 
 @rule
-def _deal_cubes(game: Game, contents: Any, generator: Any) -> None:
+def _deal_cubes(game: Game, contents: Any, stream: Any) -> None:
     """One cube of each colour, shuffled, dealt by the chart clockwise from the start player."""
-    colours = np.arange(game.num_musicians)
-    shuffle(generator, colours)
     game.dealt_cubes[:] = NONE
+    left = (1 << int(game.num_musicians)) - 1
     dealt = 0
     for position in range(game.num_boards):
         board = (game.first_start + position) % game.num_players if position < game.num_players else position
         for slot in range(contents.starting_cubes[position]):
-            game.dealt_cubes[board, slot] = colours[dealt]
+            musician = draw_member(stream, dealt, left, game.num_musicians - dealt)
+            left ^= 1 << musician
             dealt += 1
+            game.dealt_cubes[board, slot] = musician
 
 
 @rule
-def _deal_scoring_tiles(game: Game, contents: Any, generator: Any) -> None:
+def _deal_scoring_tiles(game: Game, contents: Any, stream: Any) -> None:
     """Tile numbers to musicians at random; each on a side that is random, chosen for all, or set by hand."""
-    numbers = np.arange(game.num_musicians)
-    shuffle(generator, numbers)
     game.scoring_tile[:] = NONE
+    left = (1 << int(game.num_musicians)) - 1
     for musician in range(game.num_musicians):
-        side = draw_below(generator, 2)
+        number = draw_member(stream, 2 * musician, left, game.num_musicians - musician)
+        left ^= 1 << number
+        side = draw_below(stream, 2 * musician + 1, len(SIDES))
         if contents.scoring_side != NONE:
             side = contents.scoring_side
-        tile = 2 * numbers[musician] + side
+        tile = len(SIDES) * number + side
         if contents.scoring_by_hand[musician] != NONE:
             tile = contents.scoring_by_hand[musician]
         _place_scoring_tile(game, contents, musician, tile)
@@ -119,16 +132,16 @@ def _place_scoring_tile(game: Game, contents: Any, musician: int, tile: int) -> 
 
 
 @rule
-def _lay_tracks(game: Game, contents: Any, generator: Any) -> None:
+def _lay_tracks(game: Game, contents: Any, stream: Any) -> None:
     """Each musician his own board, side A; or the boards dealt to them, on random sides.
 
     With fewer musicians Schubert's board stays in the box either way (R16).
     """
-    boards = np.arange(game.num_musicians)
-    shuffle(generator, boards)
+    left = (1 << int(game.num_musicians)) - 1
     for musician in range(game.num_musicians):
-        side = draw_below(generator, 2)
-        board = boards[musician]
+        board = draw_member(stream, 2 * musician, left, game.num_musicians - musician)
+        left ^= 1 << board
+        side = draw_below(stream, 2 * musician + 1, len(SIDES))
         if not contents.random_tracks:
             board, side = musician, 0
         game.track_length[musician] = contents.board_length[board, side]
@@ -161,13 +174,17 @@ def _begin(game: Game) -> None:
 def _set_out_tracks(game: Game) -> None:
     game.dead[:] = 0
     game.cubes_left[:] = 0
-    game.frontier[:] = 0
-    game.frontier_left[:] = 0
-    game.place[:] = 0
+    game.reputation[:] = 0  # without an uncovered space (R1)
+    game.num_uncovered[:] = 0
+    game.ahead_reputation[:] = 0
+    game.ahead_cubes[:] = 0
+    game.place[:] = NUM_MUSICIANS
     for musician in range(game.num_musicians):
         for space in range(game.track_length[musician]):
             game.cubes_left[musician] += game.track_cubes[musician, space]
-        uncover(game, musician, 0)
+            game.ahead_cubes[MAX_SPACES * musician + space] = game.cubes_left[musician]
+            game.ahead_reputation[MAX_SPACES * musician + space] = game.track_reputations[musician, space]
+        uncover_spaces(game, musician)
     rank_musicians(game)
 
 

@@ -72,6 +72,7 @@ OUTCOMES: Final[tuple[str, ...]] = (*CLASSES, "too little", "too much")
 _i1, _i2 = np.int8, np.int16
 _PER_BOARD: Final = (NUM_BOARDS,)
 _PER_MUSICIAN: Final = (NUM_MUSICIANS,)
+_AHEAD: Final = (NUM_MUSICIANS * MAX_SPACES,)  # flat, so that views can copy it in one loop
 _CUBES: Final = (NUM_BOARDS, NUM_MUSICIANS)
 _TOKENS: Final = (NUM_BOARDS, NUM_FURNITURE)
 
@@ -130,9 +131,11 @@ GAME: Final = np.dtype(
         ("pending", _i1),  # decisions left in this turn, the present one included
         # Tracks.
         ("cubes_left", _i1, _PER_MUSICIAN),  # on his track
-        ("frontier", _i1, _PER_MUSICIAN),  # his leftmost space with a cube; all before it are uncovered
-        ("frontier_left", _i1, _PER_MUSICIAN),  # cubes on that space
-        ("place", _i1, _PER_MUSICIAN),  # in the ranking, 0 is first
+        ("reputation", _i1, _PER_MUSICIAN),  # of his rightmost uncovered space
+        ("num_uncovered", _i1, _PER_MUSICIAN),  # spaces
+        ("ahead_reputation", _i1, _AHEAD),  # of the spaces still covered, the next first
+        ("ahead_cubes", _i1, _AHEAD),  # how many more cubes must go until that space is uncovered
+        ("place", _i1, _PER_MUSICIAN),  # in the ranking, 0 is first; NUM_MUSICIANS: not in this game
         ("dead", _i1, _PER_MUSICIAN),
         # Boards.
         ("earlier_cubes", _i1, _CUBES),

@@ -6,6 +6,7 @@ Rulebook pp. 8 and 10.
 from __future__ import annotations
 
 from symphony9_env.compilation import rule
+from symphony9_env.components import MAX_SPACES
 from symphony9_env.rules.state import HIGH, LOW, MEDIUM, Game
 
 
@@ -14,20 +15,31 @@ def take_cube(game: Game, board: int, musician: int) -> None:
     """Move a cube from a musician's leftmost covered space to a board's pile of this round."""
     game.cubes_left[musician] -= 1
     game.new_cubes[board, musician] += 1
-    game.frontier_left[musician] -= 1
-    if game.frontier_left[musician] == 0:
-        uncover(game, musician, game.frontier[musician] + 1)
+    first = MAX_SPACES * musician
+    for space in range(first, first + num_covered(game, musician)):
+        game.ahead_cubes[space] -= 1
+    if game.ahead_cubes[first] == 0:
+        uncover_spaces(game, musician)
         rank_musicians(game)
 
 
 @rule
-def uncover(game: Game, musician: int, space: int) -> None:
-    """Move the frontier right from `space` to the next space that holds a cube (R1)."""
-    while space < game.track_length[musician] and game.track_cubes[musician, space] == 0:
-        space += 1
-    game.frontier[musician] = space
-    if space < game.track_length[musician]:
-        game.frontier_left[musician] = game.track_cubes[musician, space]
+def num_covered(game: Game, musician: int) -> int:
+    return int(game.track_length[musician]) - int(game.num_uncovered[musician])
+
+
+@rule
+def uncover_spaces(game: Game, musician: int) -> None:
+    """A space is uncovered once it and all spaces left of it hold no cube; empty ones follow at once (R1)."""
+    first = MAX_SPACES * musician
+    while num_covered(game, musician) > 0 and game.ahead_cubes[first] == 0:
+        game.reputation[musician] = game.ahead_reputation[first]
+        game.num_uncovered[musician] += 1
+        for space in range(first, first + MAX_SPACES - 1):
+            game.ahead_cubes[space] = game.ahead_cubes[space + 1]
+            game.ahead_reputation[space] = game.ahead_reputation[space + 1]
+        game.ahead_cubes[first + MAX_SPACES - 1] = 0
+        game.ahead_reputation[first + MAX_SPACES - 1] = 0
 
 
 @rule
@@ -47,26 +59,12 @@ def num_cubes_left(game: Game) -> int:
 
 
 @rule
-def seniority(game: Game, musician: int) -> int:
-    """The index of the rightmost uncovered space; -1 if there is none (R1)."""
-    return game.frontier[musician] - 1
-
-
-@rule
-def reputation(game: Game, musician: int) -> int:
-    """The value of the rightmost uncovered space; 0 if there is none (R1)."""
-    if game.frontier[musician] == 0:
-        return 0
-    return game.track_reputations[musician, game.frontier[musician] - 1]
-
-
-@rule
 def ranks_above(game: Game, one: int, other: int) -> bool:
     """By reputation, then seniority, then nearer the top row. The dead are ranked too."""
-    if reputation(game, one) != reputation(game, other):
-        return reputation(game, one) > reputation(game, other)
-    if game.frontier[one] != game.frontier[other]:
-        return game.frontier[one] > game.frontier[other]
+    if game.reputation[one] != game.reputation[other]:
+        return game.reputation[one] > game.reputation[other]
+    if game.num_uncovered[one] != game.num_uncovered[other]:
+        return game.num_uncovered[one] > game.num_uncovered[other]
     return one < other
 
 

@@ -68,17 +68,11 @@ class Field:
 _M, _S, _F = len(MUSICIANS), NUM_BOARDS, len(FURNITURE_VALUES)
 _Row = tuple[str, tuple[int, ...], float, float, str]
 
-_TABLE_ROWS: Final[list[_Row]] = [
-    ("num_players", (len(PLAYER_COUNTS),), 0, 1, "one-hot: 2, 3, 4 players"),
-    ("bot", (1,), 0, 1, "1 if the third place is the bot's (2 players)"),
-    ("discussion", (1,), 0, 1, "1 if the discussion is played"),
-    ("round", (NUM_ROUNDS,), 0, 1, "one-hot"),
-    ("decision", (len(DECISIONS),), 0, 1, "one-hot: what is asked now (" + ", ".join(DECISIONS) + ")"),
-    ("pending", (1,), 0, 1, f"decisions left in this turn, this one included, / {FREE_CUBES}"),
+# What every seat sees alike. The musicians first: the encoder writes all of that, and may leave it un-zeroed.
+_MUSICIAN_ROWS: Final[list[_Row]] = [
     ("reputation", (_M,), 0, 1, f"of each musician now, / {MAX_REPUTATION}"),
     ("seniority", (_M,), 0, 1, f"uncovered spaces on his track, / {MAX_SPACES}"),
     ("place", (_M,), 0, 1, f"his place in the ranking: 1 for the first, / {_M} less for each place below"),
-    ("fame", (_M, NUM_CLASSES), 0, 1, "one-hot: low, medium, high"),
     ("dead", (_M,), 0, 1, "1 if he is dead"),
     ("cubes_left", (_M,), 0, 1, f"on his track, / {MAX_COLOUR}"),
     ("ahead_reputation", (_M, MAX_SPACES), 0, 1, f"of the next spaces to be uncovered, / {MAX_REPUTATION}"),
@@ -89,6 +83,16 @@ _TABLE_ROWS: Final[list[_Row]] = [
         1,
         f"how many more cubes must go until that space is uncovered, / {MAX_COLOUR}; 0 where no space is left",
     ),
+]
+
+_TABLE_ROWS: Final[list[_Row]] = [
+    ("num_players", (len(PLAYER_COUNTS),), 0, 1, "one-hot: 2, 3, 4 players"),
+    ("bot", (1,), 0, 1, "1 if the third place is the bot's (2 players)"),
+    ("discussion", (1,), 0, 1, "1 if the discussion is played"),
+    ("round", (NUM_ROUNDS,), 0, 1, "one-hot"),
+    ("decision", (len(DECISIONS),), 0, 1, "one-hot: what is asked now (" + ", ".join(DECISIONS) + ")"),
+    ("pending", (1,), 0, 1, f"decisions left in this turn, this one included, / {FREE_CUBES}"),
+    ("fame", (_M, NUM_CLASSES), 0, 1, "one-hot: low, medium, high"),
     ("scoring", (_M, len(SCORING_METHODS)), 0, 1, "one-hot: what his scoring tile counts (1, 2A, 2B ... 5B, 6)"),
     ("budget_token", (len(BUDGET_VALUES),), 0, 1, "one-hot: this round's token, -2, 0, +2; zeros before it is shown"),
     ("budget_seen", (len(BUDGET_VALUES),), 0, 1, "tokens shown so far of -2, 0, +2, / 4"),
@@ -98,9 +102,19 @@ _TABLE_ROWS: Final[list[_Row]] = [
     ("total", (1,), -2 / TOTAL_UNIT, MAX_TOTAL / TOTAL_UNIT, f"total of the last concert, / {TOTAL_UNIT}"),
 ]
 
+# What is told from the observer's seat. The boards last: the encoder writes all of that too.
 _SEAT_ROWS: Final[list[_Row]] = [
     ("to_decide", (_S,), 0, 1, "one-hot by seat: who is asked; zeros when the game is over"),
     ("start_player", (_S,), 0, 1, "one-hot by seat: this round's start player"),
+    ("hand", (2,), 0, 1, f"own closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
+    ("hand_token", (_F,), 0, 1, "the token in it"),
+    ("sales", (_S, _F), 0, 1, "furniture sold this round, by seat"),
+    ("announced", (_S, 2), 0, 1, f"by seat: 1 if an amount was announced this round, the amount / {MAX_CONTRIBUTION}"),
+    ("kept", (_S, _M), 0, 1, "cube that the low bonus saves, until income is paid"),
+    ("contribution_token", (_S, _F), 0, 1, "furniture in it"),
+]
+
+_BOARD_ROWS: Final[list[_Row]] = [
     (
         "money",
         (1,),
@@ -109,8 +123,6 @@ _SEAT_ROWS: Final[list[_Row]] = [
         f"own, / {MONEY_UNIT}; more than {MONEY_SHOWN} looks like {MONEY_SHOWN}",
     ),
     ("furniture", (_F,), 0, 1, "own unsold tokens: $4, $6, $8"),
-    ("hand", (2,), 0, 1, f"own closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
-    ("hand_token", (_F,), 0, 1, "the token in it"),
     (
         "earlier_cubes",
         (_S, _M),
@@ -120,9 +132,6 @@ _SEAT_ROWS: Final[list[_Row]] = [
     ),
     ("new_cubes", (_S, _M), 0, MAX_COLOUR / CUBES_UNIT, f"by seat and musician, of this round, / {CUBES_UNIT}"),
     ("compositions", (_S, _M), 0, NUM_ROUNDS / TILES_UNIT, f"by seat and musician, / {TILES_UNIT}"),
-    ("sales", (_S, _F), 0, 1, "furniture sold this round, by seat"),
-    ("announced", (_S, 2), 0, 1, f"by seat: 1 if an amount was announced this round, the amount / {MAX_CONTRIBUTION}"),
-    ("kept", (_S, _M), 0, 1, "cube that the low bonus saves, until income is paid"),
     (
         "contribution",
         (_S,),
@@ -130,7 +139,6 @@ _SEAT_ROWS: Final[list[_Row]] = [
         MAX_BOT_AMOUNT / MAX_CONTRIBUTION,
         f"to the last concert, by seat, / {MAX_CONTRIBUTION}",
     ),
-    ("contribution_token", (_S, _F), 0, 1, "furniture in it"),
 ]
 
 _LEDGER_ROWS: Final[list[_Row]] = [
@@ -155,7 +163,7 @@ def _lay_out(rows: list[_Row], start: int) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-FIELDS: Final = _lay_out(_TABLE_ROWS + _SEAT_ROWS, 0)
+FIELDS: Final = _lay_out(_MUSICIAN_ROWS + _TABLE_ROWS + _SEAT_ROWS + _BOARD_ROWS, 0)
 OBSERVATION_SIZE: Final = FIELDS[-1].stop
 LEDGER_FIELDS: Final = _lay_out(_LEDGER_ROWS, OBSERVATION_SIZE)
 LEDGER_SIZE: Final = LEDGER_FIELDS[-1].stop

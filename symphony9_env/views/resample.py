@@ -10,73 +10,67 @@ from typing import Any
 
 import numpy as np
 
-from symphony9_env.actions import BID, HANDS, NUM_ACTIONS_DISCUSSION
+from symphony9_env.actions import HANDS
 from symphony9_env.compilation import entry, rule
-from symphony9_env.components import BUDGET_TOKENS
-from symphony9_env.rules.chance import draw_below, shuffle
+from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
+from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix
 from symphony9_env.rules.concert import close_hand
-from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, mark_hands
+from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, can_close
 from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, Game, Games
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
 
 
 @rule
-def resample_hidden(game: Game, seat: int, generator: Any) -> None:
+def resample_hidden(game: Game, seat: int, stream: Any) -> None:
     """Draw anew, in place, all that `seat` can't know."""
-    _resample_budget(game, generator)
+    _resample_budget(game, mix(stream))
     if game.has_bot:
-        _resample_bot_tiles(game, generator)
+        _resample_bot_tiles(game, mix(advanced(stream, 1)))
     for player in range(game.num_players):
         if player != seat and game.hand[player] != NONE:
-            _resample_hand(game, player, generator)
+            _resample_hand(game, player, stream)
 
 
 @rule
-def _resample_budget(game: Game, generator: Any) -> None:
+def _resample_budget(game: Game, stream: Any) -> None:
     """The tokens to come are drawn from those in the box that have not been shown."""
     shown = num_tokens_shown(game)
-    used = np.zeros(len(BUDGET_TOKENS), np.int8)
+    unseen = (1 << len(BUDGET_TOKENS)) - 1
     for round_index in range(shown):
         for token in range(len(BUDGET_TOKENS)):
-            if not used[token] and BUDGET_TOKENS[token] == game.budget[round_index]:
-                used[token] = 1
+            if unseen >> token & 1 and BUDGET_TOKENS[token] == game.budget[round_index]:
+                unseen ^= 1 << token
                 break
-    unseen = np.empty(len(BUDGET_TOKENS), np.int8)
-    count = 0
-    for token in range(len(BUDGET_TOKENS)):
-        if not used[token]:
-            unseen[count] = BUDGET_TOKENS[token]
-            count += 1
-    shuffle(generator, unseen[:count])
     for round_index in range(shown, NUM_ROUNDS):
-        game.budget[round_index] = unseen[round_index - shown]
+        token = draw_member(stream, round_index, unseen, len(BUDGET_TOKENS) - round_index)
+        unseen ^= 1 << token
+        game.budget[round_index] = BUDGET_TOKENS[token]
 
 
 @rule
-def _resample_bot_tiles(game: Game, generator: Any) -> None:
+def _resample_bot_tiles(game: Game, stream: Any) -> None:
     for round_index in range(num_bot_tiles_shown(game), NUM_ROUNDS):
-        tile = draw_below(generator, len(game.bot_tile_set))
+        tile = draw_below(stream, round_index, NUM_BOT_TILES)
         for level in range(NUM_CLASSES):
             game.bot_tiles[round_index, level] = game.bot_tile_set[tile, level]
 
 
 @rule
-def _resample_hand(game: Game, player: int, generator: Any) -> None:
+def _resample_hand(game: Game, player: int, stream: Any) -> None:
     """Any legal hand, each as likely."""
-    mask = np.zeros(NUM_ACTIONS_DISCUSSION, np.int8)
-    mark_hands(game, player, mask)
-    chosen = draw_below(generator, mask.sum())
+    hands, count = 0, 0
     for hand in range(len(HANDS)):
-        if mask[BID + hand]:
-            if chosen == 0:
-                close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
-            chosen -= 1
+        if can_close(game, player, hand):
+            hands |= 1 << hand
+            count += 1
+    hand = draw_member(stream, 2 + player, hands, count)
+    close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
 
 
 @entry
-def resample_game(games: Any, index: int, seat: int, generator: Any) -> None:
-    """Draw anew, in place, all that `seat` can't know of game `index` (generator: uint64, length 1)."""
-    resample_hidden(games[index], seat, generator)
+def resample_game(games: Any, index: int, seat: int, stream: Any) -> None:
+    """Draw anew, in place, all that `seat` can't know of game `index`, from a stream of chance (uint64)."""
+    resample_hidden(games[index], seat, stream)
 
 
 def resample(game: Games, seat: int, rng: np.random.Generator) -> Games:
@@ -85,7 +79,7 @@ def resample(game: Games, seat: int, rng: np.random.Generator) -> Games:
     num_players = int(copy["num_players"][0])
     if not 0 <= seat < num_players:
         raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
-    resample_game(copy, 0, seat, rng.integers(2**64, size=1, dtype=np.uint64))
+    resample_game(copy, 0, seat, rng.integers(2**64, dtype=np.uint64))
     return copy
 
 

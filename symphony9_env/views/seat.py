@@ -9,11 +9,11 @@ import numpy as np
 
 from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.compilation import plain
-from symphony9_env.components import BUDGET_TOKENS, CLASSES, FURNITURE_VALUES, SCORING_TILES, TABLES
+from symphony9_env.components import BUDGET_TOKENS, CLASSES, FURNITURE_VALUES, MAX_SPACES, SCORING_TILES, TABLES
 from symphony9_env.rules.game import legal_actions
 from symphony9_env.rules.scoring import NUM_SOURCES, SOURCES, score
 from symphony9_env.rules.state import DECISIONS, NONE, NUM_BOARDS, OUTCOMES, OVER, SIXTHS, Games, look_at
-from symphony9_env.rules.tracks import fame, reputation
+from symphony9_env.rules.tracks import fame
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
 
 
@@ -171,19 +171,15 @@ def _unseen(shown: list[int]) -> tuple[int, ...]:
 
 
 def _musician(game: Any, row: int) -> Musician:
-    ahead = []
-    to_go = int(game.frontier_left[row])
-    for space in range(game.frontier[row], game.track_length[row]):
-        to_go += int(game.track_cubes[row, space]) if space > game.frontier[row] else 0
-        ahead.append((to_go, int(game.track_reputations[row, space])))
+    covered = range(MAX_SPACES * row, MAX_SPACES * row + game.track_length[row] - game.num_uncovered[row])
     return Musician(
         name=_musicians(game)[row],
-        reputation=int(plain(reputation)(game, row)),
+        reputation=int(game.reputation[row]),
         fame=CLASSES[plain(fame)(game, row)],
         place=int(game.place[row]) + 1,
         is_dead=bool(game.dead[row]),
         cubes_left=int(game.cubes_left[row]),
-        ahead=tuple(ahead),
+        ahead=tuple((int(game.ahead_cubes[space]), int(game.ahead_reputation[space])) for space in covered),
         scoring_tile=SCORING_TILES[game.scoring_tile[row]],
         scoring_points=tuple(float(points / SIXTHS) for points in game.scoring_points[row]),
     )

@@ -1,7 +1,4 @@
-"""The observation and the state as numbers: the encoder of `fields.py`'s table.
-
-Every vector starts as zeros and only what is not zero is written: most of it is one-hot.
-"""
+"""The observation and the state as numbers: the encoder of `fields.py`'s table."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from symphony9_env.rules.state import (
     CONTRIBUTE,
     DISCUSS,
     NONE,
+    NUM_BOARDS,
     NUM_CLASSES,
     NUM_FURNITURE,
     NUM_MUSICIANS,
@@ -23,7 +21,7 @@ from symphony9_env.rules.state import (
     OVER,
     Game,
 )
-from symphony9_env.rules.tracks import fame, reputation
+from symphony9_env.rules.tracks import fame
 from symphony9_env.rules.turns import FREE_CUBES
 from symphony9_env.views.fields import (
     BUDGET_VALUES,
@@ -32,6 +30,7 @@ from symphony9_env.views.fields import (
     MAX_COLOUR,
     MONEY_SHOWN,
     MONEY_UNIT,
+    OBSERVATION_SIZE,
     TILES_UNIT,
     TOTAL_UNIT,
     at,
@@ -58,6 +57,9 @@ _FEWEST_PLAYERS: Final = min(PLAYER_COUNTS)
 _LOWEST_TOKEN: Final = BUDGET_VALUES[0]
 _TOKEN_STEP: Final = BUDGET_VALUES[1] - BUDGET_VALUES[0]
 _NUM_METHODS: Final = len(SCORING_METHODS)
+
+# The part in between is mostly one-hot: it is set to zeros before what is not zero is written.
+_FIRST_SPARSE, _FIRST_DENSE = at("num_players"), at("money")
 
 # Compiled code reads these as constants. fields.py says what each is.
 _NUM_PLAYERS, _BOT, _DISCUSSION = at("num_players"), at("bot"), at("discussion")
@@ -98,8 +100,7 @@ def _encode_table(game: Game, out: Any) -> None:
     out[_ROUND + int(game.round_index)] = _ONE
     out[_DECISION + int(game.step)] = _ONE
     out[_PENDING] = game.pending * _PER_PENDING
-    for musician in range(game.num_musicians):
-        _encode_musician(game, musician, out)
+    _encode_ranking_and_tiles(game, out)
     _encode_budget(game, out)
     out[_SUCCESSES] = game.num_successes * _PER_ROUND
     out[_PERFORMERS] = game.num_performers * _PER_PERFORMER
@@ -109,22 +110,29 @@ def _encode_table(game: Game, out: Any) -> None:
 
 
 @rule
-def _encode_musician(game: Game, musician: int, out: Any) -> None:
-    out[_REPUTATION + musician] = reputation(game, musician) * _PER_REPUTATION
-    out[_SENIORITY + musician] = game.frontier[musician] * _PER_SPACE
-    out[_PLACE + musician] = (NUM_MUSICIANS - game.place[musician]) * _PER_PLACE
-    out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
-    out[_DEAD + musician] = game.dead[musician]
-    out[_CUBES_LEFT + musician] = game.cubes_left[musician] * _PER_TRACK_CUBE
-    out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
-    spot = MAX_SPACES * musician
-    to_go = game.frontier_left[musician]
-    for space in range(game.frontier[musician], game.track_length[musician]):
-        if space > game.frontier[musician]:
-            to_go += game.track_cubes[musician, space]
-        out[_AHEAD_REPUTATION + spot] = game.track_reputations[musician, space] * _PER_REPUTATION
-        out[_AHEAD_CUBES + spot] = to_go * _PER_TRACK_CUBE
-        spot += 1
+def _encode_musicians(game: Game, out: Any) -> None:
+    """Tracks and ranking. Always all six: loops of a fixed length compile to better code; the absent are zeros."""
+    for musician in range(NUM_MUSICIANS):
+        out[_REPUTATION + musician] = _f4(game.reputation[musician]) * _PER_REPUTATION
+    for musician in range(NUM_MUSICIANS):
+        out[_SENIORITY + musician] = _f4(game.num_uncovered[musician]) * _PER_SPACE
+    for musician in range(NUM_MUSICIANS):
+        out[_PLACE + musician] = _f4(NUM_MUSICIANS - game.place[musician]) * _PER_PLACE
+    for musician in range(NUM_MUSICIANS):
+        out[_DEAD + musician] = game.dead[musician]
+    for musician in range(NUM_MUSICIANS):
+        out[_CUBES_LEFT + musician] = _f4(game.cubes_left[musician]) * _PER_TRACK_CUBE
+    for space in range(NUM_MUSICIANS * MAX_SPACES):
+        out[_AHEAD_REPUTATION + space] = _f4(game.ahead_reputation[space]) * _PER_REPUTATION
+    for space in range(NUM_MUSICIANS * MAX_SPACES):
+        out[_AHEAD_CUBES + space] = _f4(game.ahead_cubes[space]) * _PER_TRACK_CUBE
+
+
+@rule
+def _encode_ranking_and_tiles(game: Game, out: Any) -> None:
+    for musician in range(game.num_musicians):
+        out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
+        out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
 
 
 @rule
@@ -139,13 +147,17 @@ def _encode_budget(game: Game, out: Any) -> None:
 @rule
 def board_at(game: Game, seat: int, place: int) -> int:
     """The board that a seat sees at a place: itself first, then clockwise; the bot after the players."""
-    return (seat + place) % game.num_players if place < game.num_players else place
+    if place >= game.num_players:
+        return place
+    board = seat + place
+    return board if board < game.num_players else board - int(game.num_players)
 
 
 @rule
 def place_of(game: Game, seat: int, player: int) -> int:
     """The place at which a seat sees a player: how far clockwise from itself."""
-    return (int(player) - seat + int(game.num_players)) % int(game.num_players)
+    place = int(player) - seat
+    return place if place >= 0 else place + int(game.num_players)
 
 
 @rule
@@ -154,12 +166,9 @@ def _encode_seat(game: Game, seat: int, out: Any) -> None:
     if game.step != OVER:
         out[_TO_DECIDE + place_of(game, seat, game.player)] = _ONE
     out[_START_PLAYER + place_of(game, seat, game.start)] = _ONE
-    out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
-    for token in range(NUM_FURNITURE):
-        out[_FURNITURE + token] = game.furniture[seat, token]
     _encode_hand(game, seat, 0, out, _HAND, _HAND_TOKEN)
     for place in range(game.num_boards):
-        _encode_board(game, board_at(game, seat, place), place, out)
+        _encode_notes(game, board_at(game, seat, place), place, out)
 
 
 @rule
@@ -172,22 +181,35 @@ def _encode_hand(game: Game, seat: int, place: int, out: Any, hand: int, hand_to
 
 
 @rule
-def _encode_board(game: Game, board: int, place: int, out: Any) -> None:
-    row = NUM_MUSICIANS * place
-    for musician in range(game.num_musicians):
-        out[_EARLIER + row + musician] = game.earlier_cubes[board, musician] * _PER_CUBE
-        out[_NEW + row + musician] = game.new_cubes[board, musician] * _PER_CUBE
-        out[_COMPOSITIONS + row + musician] = game.compositions[board, musician] * _PER_TILE
+def _encode_notes(game: Game, board: int, place: int, out: Any) -> None:
+    """What a player or the bot did in this round and in the last concert, as far as it lies open."""
     for token in range(NUM_FURNITURE):
         out[_SALES + NUM_FURNITURE * place + token] = game.sales[board, token]
     if game.announced[board] != NONE:
         out[_ANNOUNCED + 2 * place] = _ONE
         out[_ANNOUNCED + 2 * place + 1] = game.announced[board] * _PER_BID
     if game.kept[board] != NONE:
-        out[_KEPT + row + int(game.kept[board])] = _ONE
-    out[_CONTRIBUTION + place] = game.contribution[board] * _PER_BID
+        out[_KEPT + NUM_MUSICIANS * place + int(game.kept[board])] = _ONE
     if game.contribution_token[board] != NONE:
         out[_CONTRIBUTION_TOKEN + NUM_FURNITURE * place + int(game.contribution_token[board])] = _ONE
+
+
+@rule
+def _encode_boards(game: Game, seat: int, out: Any) -> None:
+    """The observer's purse and everybody's board, always all four places: an absent board is zeros."""
+    out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
+    for token in range(NUM_FURNITURE):
+        out[_FURNITURE + token] = game.furniture[seat, token]
+    for place in range(NUM_BOARDS):
+        board = board_at(game, seat, place)
+        row = NUM_MUSICIANS * place
+        for musician in range(NUM_MUSICIANS):
+            out[_EARLIER + row + musician] = _f4(game.earlier_cubes[board, musician]) * _PER_CUBE
+        for musician in range(NUM_MUSICIANS):
+            out[_NEW + row + musician] = _f4(game.new_cubes[board, musician]) * _PER_CUBE
+        for musician in range(NUM_MUSICIANS):
+            out[_COMPOSITIONS + row + musician] = _f4(game.compositions[board, musician]) * _PER_TILE
+        out[_CONTRIBUTION + place] = game.contribution[board] * _PER_BID
 
 
 @rule
@@ -203,10 +225,14 @@ def _encode_ledger(game: Game, seat: int, out: Any) -> None:
 @rule
 def encode(game: Game, seat: int, out: Any) -> None:
     """A seat's observation; a vector long enough for the ledger gets it."""
-    out[:] = 0
+    for spot in range(_FIRST_SPARSE, _FIRST_DENSE):
+        out[spot] = 0
+    _encode_musicians(game, out)
     _encode_table(game, out)
     _encode_seat(game, seat, out)
+    _encode_boards(game, seat, out)
     if len(out) >= LEDGER_SIZE:
+        out[OBSERVATION_SIZE:] = 0
         _encode_ledger(game, seat, out)
 
 

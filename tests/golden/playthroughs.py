@@ -31,10 +31,10 @@ class Game:
 
 
 GAMES = (
-    Game("4p_first_game", 22, {"num_players": 4, "scoring": "A"}),
-    Game("4p_discussion", 2, {"num_players": 4, "scoring": "B", "tracks": "random", "discussion": True}),
-    Game("3p", 109, {"num_players": 3, "scoring": "B"}),
-    Game("2p", 26, {"num_players": 2, "scoring": "A", "tracks": "random"}),
+    Game("4p_first_game", 45, {"num_players": 4, "scoring": "A"}),
+    Game("4p_discussion", 60, {"num_players": 4, "scoring": "B", "tracks": "random", "discussion": True}),
+    Game("3p", 31, {"num_players": 3, "scoring": "B"}),
+    Game("2p", 5, {"num_players": 2, "scoring": "A", "tracks": "random"}),
 )
 
 

@@ -193,7 +193,7 @@ def test_a_musician_emptied_by_a_high_bonus_dies_this_round() -> None:
 
 def test_the_high_bonus_is_not_asked_without_a_cube_left() -> None:
     env = at_concert(budget=[2, 0, 0, 2, 2, 2])
-    place(env, cubes_left=[0] * 6, frontier=[2] * 6, frontier_left=[0] * 6)
+    place(env, cubes_left=[0] * 6, num_uncovered=[2] * 6)
     bids(env, 4, 5, 3, 3)
     assert see(env, 0).outcome == "high"
     assert decision(env)[1] == "buy_4"

@@ -121,8 +121,8 @@ def test_deaths_and_marker_p13() -> None:
     place(env, step=CONTRIBUTE, pending=1, round_index=4)
     game = look_at(env.game)
     for row in (1, 2):
-        game.cubes_left[row] = game.frontier_left[row] = 0
-        game.frontier[row] = game.track_length[row]
+        game.cubes_left[row] = 0
+        game.num_uncovered[row] = game.track_length[row]
     place(env)
     assert not any(musician.is_dead for musician in see(env, ANA).musicians)
     for board in range(4):
