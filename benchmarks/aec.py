@@ -83,6 +83,10 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     random.seed(0)
+    try:
+        import pygame  # noqa: F401
+    except ImportError:
+        raise SystemExit("PettingZoo's games need pygame: make install brings it") from None
     print(report(measure(arguments.rounds, arguments.seconds)))
 
 

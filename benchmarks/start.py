@@ -5,6 +5,7 @@ python -m benchmarks.start
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ print(f"import {imported - start:5.2f} s, first game {time.perf_counter() - impo
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as cache:
         for name in ("fresh install", "later start"):
             done = subprocess.run(

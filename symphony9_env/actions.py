@@ -52,6 +52,11 @@ def num_actions(discussion: bool) -> int:
     return NUM_ACTIONS_DISCUSSION if discussion else NUM_ACTIONS
 
 
+def is_bid(action: int) -> bool:
+    """Whether an action closes a hand."""
+    return BID <= action < ANNOUNCE
+
+
 def number(name: str) -> int:
     """The number of a named action."""
     try:

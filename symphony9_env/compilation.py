@@ -36,7 +36,7 @@ _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
 
 
 # Faces over the kernel: the kernel imports nothing from them (tests/test_rooms.py), so they may change freely.
-_FACES: Final = {"envs", "render", "adapters", "cli.py", "records.py", "symphony9_v0.py", "__init__.py"}
+_FACES: Final = {"envs", "cli.py", "records.py", "symphony9_v0.py", "__init__.py"}
 
 
 def kernel_sources() -> list[Path]:
@@ -150,7 +150,7 @@ class _Notice(event.Listener):
         if not self.said:
             self.said = True
             where = f"kept in {_FOLDER}" if _CACHED else "the cache folder is not writable: not kept"
-            print(f"symphony9_env: compiling the rules, once, some seconds ({where}) ...", file=sys.stderr)
+            print(f"symphony9_env: compiling the rules for their first use: some seconds ({where})", file=sys.stderr)
         self.depth += 1
         if self.depth == 1:
             self.began = time.perf_counter()

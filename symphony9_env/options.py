@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, Unpack
 
 from symphony9_env.components import PLAYER_COUNTS, TABLES, Components, load_components
 from symphony9_env.rules.chance import MAX_SEED
@@ -63,6 +64,15 @@ class OptionValues(TypedDict, total=False):
 
 
 OPTION_NAMES: Final = tuple(field.name for field in fields(Options))
+
+
+def make_options(**options: Unpack[OptionValues]) -> Options:
+    """Options from keywords; an unknown one is refused with the nearest right name."""
+    if unknown := [name for name in options if name not in OPTION_NAMES]:
+        near = difflib.get_close_matches(unknown[0], OPTION_NAMES, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise TypeError(f"unknown option {unknown[0]!r}; {hint}allowed: {_listed(OPTION_NAMES)}, render_mode")
+    return Options(**options)
 
 
 def check_num_players(value: Any) -> int:
@@ -126,4 +136,5 @@ __all__ = [
     "check_assignment",
     "check_num_players",
     "check_seed",
+    "make_options",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -36,15 +35,15 @@ def make_record(games: Games, history: list[tuple[int, int]], seed: int | None, 
         "actions": [[f"player_{player}", actions.NAMES[number]] for player, number in history],
     }
     if games["step"][index] == OVER:
-        breakdowns, ranks = score_sheet(games, index)
+        sheet = score_sheet(games, index)
         record["result"] = {
-            "scores": [sum(points.values()) for points in breakdowns.values()],
-            "winners": [player for player, rank in zip(breakdowns, ranks, strict=True) if rank == 1],
+            "scores": [line.total for line in sheet.values()],
+            "winners": [player for player, line in sheet.items() if line.rank == 1],
         }
     return record
 
 
-def replay(record: Any, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
+def replay(record: Any, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
     """Play a record again: yields one `raw_env`, first as dealt, then moved on after each action.
 
     The record decides players, discussion and deal; other options (ledger, reward, render_mode ...) are free.
@@ -57,7 +56,7 @@ def replay(record: Any, render_mode: str | None = None, **options: Unpack[Option
         if name in options and options[name] != checked[name]:
             raise ValueError(f"{name}={options[name]!r}, but the record has {checked[name]!r}")
     options = {**options, "num_players": checked["num_players"], "discussion": checked["discussion"]}
-    env = RawEnv(render_mode, **options)
+    env = RawEnv(render_mode=render_mode, **options)
     env.reset(seed=checked["seed"], options={"setup": checked["setup"]})
     return _play(env, checked)
 
@@ -87,6 +86,8 @@ def _check(record: Any) -> Record:
         raise ValueError(f"record: format is {record.get('format')!r}; this version reads {FORMAT!r}")
     if missing := [key for key in ("num_players", "setup", "actions") if key not in record]:
         raise ValueError(f"record: {missing[0]!r} is missing")
+    if not isinstance(record["setup"], Mapping):
+        raise ValueError("record: setup must be a mapping")
     if not isinstance(record.get("discussion", False), bool):
         raise ValueError(f"record: discussion is {record['discussion']!r}; allowed: true, false")
     moves = record["actions"]
@@ -136,16 +137,19 @@ def dumps(record: Record) -> str:
 
 def save(record: Record, path: str | os.PathLike[str]) -> None:
     """Write a record as JSON: under a temporary name first, so that no half-written file is left behind."""
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    _check(record)
+    target = Path(os.path.realpath(path))
+    text = dumps(record) + "\n"
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(dumps(record) + "\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        if target.exists() and not target.is_file():  # a pipe or a device: written to, not replaced
+            target.write_text(text, encoding="utf-8")
+        else:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ValueError(f"{os.fspath(path)}: can't be written: {error.strerror}") from error
 
 
 def load(path: str | os.PathLike[str]) -> Record:

@@ -132,7 +132,7 @@ def money(env: RawEnv) -> list[int]:
 
 def scores(env: RawEnv) -> list[float]:
     """Everybody's points if the game ended now."""
-    return [sum(points.values()) for points in score_sheet(env.game, 0)[0].values()]
+    return [line.total for line in score_sheet(env.game, 0).values()]
 
 
 def random_legal(rng: np.random.Generator) -> Policy:

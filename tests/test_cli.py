@@ -88,11 +88,10 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "game.json"
     main(["record", "--out", str(path)])
     done = subprocess.run(
-        f"'{sys.executable}' -m symphony9_env.cli replay '{path}' | head -n 3",
-        shell=True,
+        ["bash", "-o", "pipefail", "-c", f"'{sys.executable}' -m symphony9_env.cli replay '{path}' | head -n 3"],
         capture_output=True,
         text=True,
         check=True,
     )
     assert done.stdout.startswith("Symphony No. 9, 4 players")
-    assert "Traceback" not in done.stderr
+    assert done.stderr == ""

@@ -97,17 +97,21 @@ def test_the_readme_s_game_runs() -> None:
     assert "final score" in shown.getvalue()
 
 
-def test_the_code_in_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_in_the_docs_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_boards.toml").write_text("[bach]\nA = [[1, 3, 1]]\n")
     env = symphony9_v0.raw_env()
     env.reset(seed=7)
     records.save(env.record(), "game-4p-7.json")
     names = {"symphony9_v0": symphony9_v0}
+    capsys.readouterr()
     blocks = [block for name in ("docs/environment.md", "docs/rules.md") for block in python_blocks(name)]
-    assert len(blocks) == 4
+    assert len(blocks) == 6
     for block in blocks:
         exec(block, names)
+    assert "Your decision, take" in capsys.readouterr().out  # the text view
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)

@@ -67,8 +67,10 @@ def test_a_wrong_value_is_refused_by_name(kind: str, options: dict[str, Any], me
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="num_player"):
+    with pytest.raises(TypeError, match=r"unknown option 'num_player'; did you mean 'num_players'\? allowed: num_"):
         symphony9_v0.env(num_player=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        symphony9_v0.env(4)  # type: ignore[call-arg, arg-type]
 
 
 def test_numpy_integers_are_player_counts() -> None:

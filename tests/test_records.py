@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +108,8 @@ def edited(record: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
         (("discussion",), 1, "discussion is 1"),
         (("discussion",), False, "action 16: action 45 is out of range"),
         (("setup",), ..., "'setup' is missing"),
-        (("setup",), [], "setup: must be a mapping"),
+        (("setup",), [], "setup must be a mapping"),
+        (("setup",), None, "setup must be a mapping"),
         (("setup", "start_player"), 3, "start_player is 3; allowed: 0 to 2"),
         (("setup", "start_player"), True, "start_player is True"),
         (("setup", "tracks", "bach"), ..., "tracks must name just the musicians in play"),
@@ -191,6 +194,37 @@ def test_files_that_are_no_records_are_refused(record: dict[str, Any], tmp_path:
 
 
 def test_saving_where_nothing_can_be_written_leaves_nothing_behind(record: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"nowhere"):
-        records.save(record, tmp_path / "nowhere" / "game.json")
+    (tmp_path / "folder").mkdir()
+    for target in ("nowhere/game.json", "folder"):
+        with pytest.raises(ValueError, match=rf"{target}: can't be written: "):
+            records.save(record, tmp_path / target)
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
+
+
+def test_saving_writes_through_links_and_pipes(record: dict[str, Any], tmp_path: Path) -> None:
+    link, real = tmp_path / "link.json", tmp_path / "real.json"
+    link.symlink_to(real)
+    records.save(record, link)
+    assert link.is_symlink()
+    assert records.load(real) == record
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit(pipe.read_text)
+        records.save(record, pipe)
+        assert json.loads(text.result()) == record
+    assert pipe.is_fifo()
+
+
+def test_what_is_no_record_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must be a JSON object"):
+        records.save(3, tmp_path / "game.json")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_scores_in_records_and_infos_are_the_same_to_the_last_bit() -> None:
+    env = RawEnv()
+    for seed in range(40):
+        env.reset(seed=seed)
+        finish(env, np.random.default_rng(seed))
+        assert env.record()["result"]["scores"] == [env.infos[agent]["score"] for agent in env.possible_agents]

@@ -63,7 +63,7 @@ class Table:
 
 
 def scoring_method(tile: str) -> str:
-    """What a tile side counts, such as `own pairs` for 5B."""
+    """What a tile side counts, such as `dead musicians` for 3A."""
     return str(_BOX["scoring"][tile]["method"])
 
 

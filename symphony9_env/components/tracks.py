@@ -50,7 +50,7 @@ def load_components(path: str | os.PathLike[str] | None) -> Components:
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"components={path!r}: give the path of a TOML file, or None")
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"components={os.fspath(path)!r} can't be read: {reason}") from error

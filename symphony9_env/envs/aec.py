@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import secrets
-from typing import Any, ClassVar, NoReturn, TypedDict, Unpack
+from collections.abc import Mapping
+from typing import Any, ClassVar, NoReturn, Self, TypedDict, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -13,18 +15,18 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.actions import BID, HANDS, NAMES, is_bid, num_actions
 from symphony9_env.engine import SEATS, advance
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
-from symphony9_env.options import Options, OptionValues, check_seed
+from symphony9_env.options import OptionValues, check_seed, make_options
 from symphony9_env.records import make_record
 from symphony9_env.rewards import add_rewards
 from symphony9_env.rules.chance import SEED_BITS, next_seed
 from symphony9_env.rules.deals import pack_box, write_setup
 from symphony9_env.rules.scoring import NUM_SOURCES, score
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import DECISIONS, NONE, OVER, SIXTHS, Games, new_games
-from symphony9_env.views import STATE_SIZE, describe, observation_size, seat_view
+from symphony9_env.rules.state import DECISIONS, NONE, OVER, Games, new_games
+from symphony9_env.views import STATE_SIZE, describe, observation_size, resample, seat_view
 from symphony9_env.views.seat import score_sheet
 from symphony9_env.views.vector import observe, observe_all
 
@@ -36,10 +38,29 @@ class Observation(TypedDict):
     action_mask: NDArray[np.int8]
 
 
-class RawEnv(AECEnv[str, Observation, int]):
-    """Symphony No. 9 for 2 to 4 players, without the usual checks on the order of calls.
+class AfterReset:
+    """Stands for an attribute until the first reset puts the real one in its place on the instance."""
 
-    Illegal actions raise a ValueError and change nothing. See docs/environment.md.
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, env: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{self.name} cannot be accessed before reset")
+
+
+class RawEnv(AECEnv[str, Observation, int]):
+    """Symphony No. 9 for 2 to 4 players: an illegal action raises a ValueError and changes nothing.
+
+    Options, all by keyword (`symphony9_env.options.Options` has their defaults):
+        num_players: 2, 3 or 4.
+        tracks: "historical" or "random": which board lies at which musician.
+        scoring: "random", "A", "B", or a tile side for every musician, such as {"handel": "4A", ...}.
+        reward: "win", "margin" or "score", given at the end.
+        shaping: whether every step also gives the change in own points.
+        discussion: whether amounts are announced before hands close.
+        ledger: whether the observation shows the others' money and furniture.
+        components: the path of an owner's own file of track boards and bot tiles.
+        render_mode: None, "ansi" (text) or "human" (text, printed after each step).
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -49,12 +70,19 @@ class RawEnv(AECEnv[str, Observation, int]):
         "render_fps": 2,
     }
 
-    def __init__(self, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
+    agents: Any = AfterReset()
+    agent_selection: Any = AfterReset()
+    rewards: Any = AfterReset()
+    terminations: Any = AfterReset()
+    truncations: Any = AfterReset()
+    infos: Any = AfterReset()
+
+    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
         super().__init__()
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ValueError(f"render_mode={render_mode!r}; allowed: None, 'human', 'ansi'")
         self.render_mode = render_mode
-        self.options = Options(**options)
+        self.options = make_options(**options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options)
         self._games = new_games(1)
@@ -94,6 +122,22 @@ class RawEnv(AECEnv[str, Observation, int]):
         self._need_reset("record")
         return make_record(self._games, self._history, self._seed)
 
+    def resampled(self, seat: int, rng: np.random.Generator) -> Self:
+        """A copy to search in: one that `seat` can't tell from this game, ready to be played on.
+
+        The others' money and furniture are kept (a perfect memory knows them); their closed hands, the tokens
+        and the bot tiles to come are drawn anew. Its record is that of the resampled game.
+        """
+        self._need_reset("resampled")
+        twin = copy.deepcopy(self)
+        twin._games = resample(self._games, seat, rng)
+        for player in range(self.options.num_players):
+            total, token = (int(twin._games[name][0, player]) for name in ("hand", "hand_token"))
+            if total != NONE:
+                own = [step for step, (who, move) in enumerate(twin._history) if who == player and is_bid(move)]
+                twin._history[own[-1]] = (player, BID + HANDS.index((total, token)))
+        return twin
+
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         return self.observation_spaces[agent]
 
@@ -104,6 +148,8 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal a game by seed, or by hand with options={"setup": ...} of a game record's form."""
+        if options is not None and not isinstance(options, Mapping):
+            raise ValueError(f"options={options!r}; allowed: a mapping, or None")
         setup = options.get("setup") if options else None
         if seed is not None:
             seed = check_seed(seed)
@@ -207,11 +253,10 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def _finish(self) -> None:
         self.terminations = dict.fromkeys(self.agents, True)
-        breakdowns, ranks = score_sheet(self._games, 0)
-        self.infos = {}
-        for agent, rank in zip(self.possible_agents, ranks, strict=True):
-            sixths = sum(round(points * SIXTHS) for points in breakdowns[agent].values())
-            self.infos[agent] = {"score": sixths / SIXTHS, "rank": rank, "breakdown": breakdowns[agent]}
+        self.infos = {
+            agent: {"score": line.total, "rank": line.rank, "breakdown": line.breakdown}
+            for agent, line in score_sheet(self._games, 0).items()
+        }
         self._deads_step_first()
 
     # Looking.
@@ -259,32 +304,15 @@ class RawEnv(AECEnv[str, Observation, int]):
             raise ValueError(f"{call}() before reset(): call reset() first")
 
 
-class _AfterReset:
-    """Stands for an attribute until the first reset puts the real one in its place on the instance."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, env: object, owner: type) -> NoReturn:
-        raise AttributeError(f"{self.name} cannot be accessed before reset")
-
-
 class CheckedEnv(RawEnv):
-    """The same, with the behaviour of PettingZoo's stock wrappers for illegal moves, bounds and order.
+    """Symphony No. 9 for 2 to 4 players, with the behaviour of PettingZoo's stock wrappers. Options as `raw_env`.
 
     An illegal move ends the game at -1 for whoever made it; an action out of range fails an assertion; a step
     after the end is a warning. Done here rather than in three wrappers: several times as fast.
     """
 
-    agents: Any = _AfterReset()
-    agent_selection: Any = _AfterReset()
-    rewards: Any = _AfterReset()
-    terminations: Any = _AfterReset()
-    truncations: Any = _AfterReset()
-    infos: Any = _AfterReset()
-
-    def __init__(self, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
-        super().__init__(render_mode, **options)
+    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
+        super().__init__(render_mode=render_mode, **options)
         self._has_updated = False
         self._ended_by_illegal_move = False
 
@@ -300,19 +328,21 @@ class CheckedEnv(RawEnv):
         if not self.agents:
             EnvLogger.warn_step_after_terminated_truncated()
         elif self._step == OVER or self._ended_by_illegal_move:
-            assert action is None or self._in_range(action_number(action)), "action is not in action space"
+            if action is not None:
+                self._in_range(action)
             self._was_dead_step(action)
         else:
-            number = action_number(action)
-            assert self._in_range(number), "action is not in action space"
-            assert number is not None
+            number = self._in_range(action)
             if self._mask[number]:
                 self._play(number)
             else:
                 self._end_by_illegal_move()
 
-    def _in_range(self, number: int | None) -> bool:
-        return number is not None and 0 <= number < len(self._mask)
+    def _in_range(self, action: Any) -> int:
+        number = action_number(action)
+        if number is None or not 0 <= number < len(self._mask):
+            raise AssertionError("action is not in action space")
+        return number
 
     def _end_by_illegal_move(self) -> None:
         EnvLogger.warn_on_illegal_move()
@@ -344,7 +374,8 @@ class _OrderedIterable(AECIterable[str, Observation, int]):
 class _OrderedIterator(AECIterator[str, Observation, int]):
     def __next__(self) -> str:
         agent: str = super().__next__()
-        assert self.env._has_updated, "need to call step() or reset() in a loop over `agent_iter`"
+        if not self.env._has_updated:
+            raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
         self.env._has_updated = False
         return agent
 

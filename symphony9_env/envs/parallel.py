@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from symphony9_env.envs.aec import CheckedEnv, Observation
+from symphony9_env.envs.aec import AfterReset, CheckedEnv, Observation
 from symphony9_env.options import OptionValues
 
 
@@ -18,8 +19,10 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):
 
     aec_env: CheckedEnv
 
-    def __init__(self, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
-        env = CheckedEnv(render_mode, **options)
+    agents: Any = AfterReset()
+
+    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
+        env = CheckedEnv(render_mode=render_mode, **options)
         env._waiting_mask[:] = 1
         super().__init__(env)
 
@@ -29,12 +32,12 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):
         if not self.agents:
             return {}, {}, {}, {}, {}
         deciding = self.aec_env.agent_selection
-        if deciding not in actions:
-            raise ValueError(f"no action for {deciding}, who is to decide; actions are for {sorted(actions)}")
+        if not isinstance(actions, Mapping) or deciding not in actions:
+            raise ValueError(f"no action for {deciding}, who is to decide; actions is {actions!r}")
         observations, rewards, terminations, truncations, infos = super().step(actions)
         return observations, rewards, terminations, truncations, infos
 
 
-def parallel_env(render_mode: str | None = None, **options: Unpack[OptionValues]) -> ParallelEnv:
+def parallel_env(*, render_mode: str | None = None, **options: Unpack[OptionValues]) -> ParallelEnv:
     """The parallel environment, with the options of `raw_env`."""
-    return ParallelEnv(render_mode, **options)
+    return ParallelEnv(render_mode=render_mode, **options)

@@ -200,7 +200,7 @@ def _check_bot_tiles(tiles: Any) -> list[tuple[int, int, int]]:
 
 
 def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_ints(value: Any, length: int) -> bool:

@@ -21,16 +21,16 @@ NUM_SOURCES: Final = len(SOURCES)
 
 MONEY_PER_POINT = 3
 
-OWN_TILES: Final = SCORING_METHODS.index("tiles of this colour")
+OWN_TILES: Final = SCORING_METHODS.index("compositions of this colour")
 SUCCESSES: Final = SCORING_METHODS.index("successful concerts")
-PERFORMERS: Final = SCORING_METHODS.index("performers")
+PERFORMERS: Final = SCORING_METHODS.index("performers over the game")
 DEAD_MUSICIANS: Final = SCORING_METHODS.index("dead musicians")
-CUBES_LEFT: Final = SCORING_METHODS.index("own cubes left")
+CUBES_LEFT: Final = SCORING_METHODS.index("own cubes left, all colours")
 FURNITURE_SOLD: Final = SCORING_METHODS.index("own furniture sold")
-RANK: Final = SCORING_METHODS.index("rank in this colour")
-COLOURS: Final = SCORING_METHODS.index("own colours")
-PAIRS: Final = SCORING_METHODS.index("own pairs")
-OTHER_TILES: Final = SCORING_METHODS.index("own tiles of other colours")
+RANK: Final = SCORING_METHODS.index("place in compositions of this colour, 1st/2nd/3rd")
+COLOURS: Final = SCORING_METHODS.index("different colours of own compositions")
+PAIRS: Final = SCORING_METHODS.index("pairs of one colour among own compositions")
+OTHER_TILES: Final = SCORING_METHODS.index("own compositions of other colours")
 
 
 @rule

@@ -75,6 +75,8 @@ def resample_game(games: Any, index: int, seat: int, stream: Any) -> None:
 
 def resample(game: Games, seat: int, rng: np.random.Generator) -> Games:
     """A copy of a game (an array of one record) that `seat` can't tell from it."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng={rng!r}; allowed: a numpy.random.Generator")
     copy = game.copy()
     num_players = int(copy["num_players"][0])
     if not 0 <= seat < num_players:

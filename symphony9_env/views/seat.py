@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.actions import num_actions
 from symphony9_env.compilation import plain
 from symphony9_env.components import BUDGET_TOKENS, CLASSES, FURNITURE_VALUES, MAX_SPACES, SCORING_TILES, TABLES
 from symphony9_env.rules.game import legal_actions
 from symphony9_env.rules.scoring import NUM_SOURCES, SOURCES, score
-from symphony9_env.rules.state import DECISIONS, NONE, NUM_BOARDS, OUTCOMES, OVER, SIXTHS, Games, look_at
+from symphony9_env.rules.state import DECISIONS, NONE, NUM_BOARDS, NUM_MUSICIANS, OUTCOMES, OVER, SIXTHS, Games, look_at
 from symphony9_env.rules.tracks import fame
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
 
@@ -48,6 +48,15 @@ class Board:
 
 
 @dataclass(frozen=True)
+class ScoreLine:
+    """One player's line of the score sheet."""
+
+    total: float
+    rank: int  # 1 for the winners
+    breakdown: dict[str, float]  # points by source
+
+
+@dataclass(frozen=True)
 class SeatView:
     """A game as one seat may know it."""
 
@@ -73,9 +82,8 @@ class SeatView:
     boards: tuple[Board, ...]  # the observer first, then clockwise; the bot last
     hand: tuple[int, int | None] | None  # the observer's own closed hand: total, furniture value in it
     legal: tuple[int, ...]  # action numbers; empty unless the observer is to decide
-    points: dict[str, float] | None  # the observer's own points by source, if the game ended now
-    score_sheet: dict[str, dict[str, float]] | None  # everybody's, once the game is over
-    winners: tuple[str, ...]
+    points: ScoreLine  # the observer's own, if the game ended now
+    score_sheet: dict[str, ScoreLine] | None  # everybody's, once the game is over
 
     @property
     def name(self) -> str:
@@ -91,7 +99,7 @@ def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> Seat
     over = bool(game.step == OVER)
     shown = [int(token) for token in game.budget[: plain(num_tokens_shown)(game)]]
     held = game.outcome != NONE
-    sheet, ranks = score_sheet(games, index)
+    sheet = score_sheet(games, index)
     order = [(seat + place) % num_players for place in range(num_players)]
     order += [num_players] if game.has_bot else []
     return SeatView(
@@ -126,7 +134,6 @@ def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> Seat
         legal=legal_numbers(games, index) if game.player == seat else (),
         points=sheet[f"player_{seat}"],
         score_sheet=sheet if over else None,
-        winners=tuple(f"player_{player}" for player in range(num_players) if ranks[player] == 1) if over else (),
     )
 
 
@@ -137,22 +144,21 @@ def legal_numbers(games: Games, index: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(mask).tolist())
 
 
-def score_sheet(games: Games, index: int) -> tuple[dict[str, dict[str, float]], list[int]]:
-    """Everybody's points by source and ranks, if the game ended now. The rules' view, not a seat's."""
+def score_sheet(games: Games, index: int) -> dict[str, ScoreLine]:
+    """Everybody's points if the game ended now. The rules' view, not a seat's."""
     game = look_at(games, index)
     sheet = np.zeros((NUM_BOARDS, NUM_SOURCES), np.int64)
     points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS, np.int64)
     score(games, index, sheet, points, ranks)
-    in_play = [*_musicians(game), *SOURCES[len(SOURCES) - 3 :]]
-    by_player = {
-        f"player_{player}": {source: float(sheet[player, SOURCES.index(source)] / SIXTHS) for source in in_play}
+    in_play = [*_musicians(game), *SOURCES[NUM_MUSICIANS:]]
+    return {
+        f"player_{player}": ScoreLine(
+            total=float(points[player] / SIXTHS),
+            rank=int(ranks[player]),
+            breakdown={source: float(sheet[player, SOURCES.index(source)] / SIXTHS) for source in in_play},
+        )
         for player in range(game.num_players)
     }
-    return by_player, ranks[: game.num_players].tolist()
-
-
-def action_names(numbers: tuple[int, ...]) -> list[str]:
-    return [NAMES[number] for number in numbers]
 
 
 def _musicians(game: Any) -> tuple[str, ...]:

@@ -106,9 +106,9 @@ def _own(view: SeatView) -> str:
     lines = [f"You have ${own.money}, furniture {_furniture(own.furniture)}."]
     if view.hand is not None:
         lines.append(f"Your closed hand: {_hand(view.hand)}.")
-    if view.points is not None and view.score_sheet is None:
-        parts = ", ".join(f"{source} {points:g}" for source, points in view.points.items() if points)
-        lines.append(f"Your points if the game ended now: {round(sum(view.points.values()), 2):g} ({parts}).")
+    if view.score_sheet is None:
+        parts = ", ".join(f"{source} {points:g}" for source, points in view.points.breakdown.items() if points)
+        lines.append(f"Your points if the game ended now: {round(view.points.total, 2):g} ({parts}).")
     lines.append("Scoring: " + "; ".join(_tile(musician) for musician in view.musicians) + ".")
     return "\n".join(lines)
 
@@ -127,13 +127,14 @@ def _question(view: SeatView) -> str:
 
 def _score_sheet(view: SeatView) -> str:
     assert view.score_sheet is not None
-    sources = list(next(iter(view.score_sheet.values())))
+    sources = list(view.points.breakdown)
     lines = [f"{'final score':12} " + " ".join(f"{source:>10}" for source in (*sources, "total"))]
-    for player, points in view.score_sheet.items():
-        cells = [*points.values(), sum(points.values())]
+    for player, line in view.score_sheet.items():
+        cells = [*line.breakdown.values(), line.total]
         lines.append(f"{player:12} " + " ".join(f"{round(cell, 2):>10g}" for cell in cells))
-    won = "wins" if len(view.winners) == 1 else "share the win"
-    return "\n".join([*lines, f"{' and '.join(view.winners)} {won}."])
+    winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
+    won = "wins" if len(winners) == 1 else "share the win"
+    return "\n".join([*lines, f"{' and '.join(winners)} {won}."])
 
 
 def _tokens(tokens: tuple[int, ...]) -> str:

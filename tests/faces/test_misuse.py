@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -125,9 +127,21 @@ def test_before_reset_raw_env_says_what_to_do(name: str) -> None:
         getattr(env, name)(*arguments)
 
 
-def test_before_reset_env_says_which_attribute_is_not_there_yet() -> None:
+@pytest.mark.parametrize("kind", ["env", "raw_env", "parallel_env"])
+def test_before_reset_it_is_said_which_attribute_is_not_there_yet(kind: str) -> None:
     with pytest.raises(AttributeError, match="agents cannot be accessed before reset"):
-        _ = symphony9_v0.env().num_agents
+        _ = getattr(symphony9_v0, kind)().num_agents
+
+
+def test_checks_hold_without_assertions() -> None:
+    """`python -O` leaves assert statements out."""
+    code = (
+        "from symphony9_env import symphony9_v0\nenv = symphony9_v0.env()\nenv.reset(seed=0)\n"
+        "for action in (-19, 40, None, 'x'):\n    try:\n        env.step(action)\n"
+        "    except AssertionError:\n        print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["refused"] * 4
 
 
 def test_iterating_without_stepping_is_refused() -> None:

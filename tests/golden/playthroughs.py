@@ -143,13 +143,14 @@ def _tell_result(story: Playthrough, env: RawEnv) -> None:
     view = see(env, 0)
     assert view.score_sheet is not None
     story.lines.append("")
-    for player, points in view.score_sheet.items():
-        cells = " ".join(f"{source} {round(value, 3):g}" for source, value in points.items())
-        story.lines.append(f"{player} {round(sum(points.values()), 3):g}: {cells}")
-    story.lines.append(f"winners: {', '.join(view.winners)}")
+    for player, line in view.score_sheet.items():
+        cells = " ".join(f"{source} {round(value, 3):g}" for source, value in line.breakdown.items())
+        story.lines.append(f"{player} {round(line.total, 3):g}: {cells}")
+    winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
+    story.lines.append(f"winners: {', '.join(winners)}")
     column = "4" if view.num_players == 4 else "2-3"
     for musician in view.musicians:
-        if any(points[musician.name] for points in view.score_sheet.values()):
+        if any(line.breakdown[musician.name] for line in view.score_sheet.values()):
             story.reached.add(f"tile {musician.scoring_tile} ({column} players)")
 
 

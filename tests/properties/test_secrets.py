@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from symphony9_env.actions import HANDS
 from symphony9_env.compilation import plain
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.records import replay
 from symphony9_env.rules.state import NONE, Games, look_at
 from symphony9_env.views import describe, observation_size, resample, seat_view
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown, observe
@@ -78,14 +79,20 @@ def test_a_resampled_state_looks_the_same_to_its_seat_even_with_perfect_memory(
         assert counts[-2] <= 2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(positions(), st.integers(0, 1), rngs())
-def test_a_resampled_state_plays_to_the_end(env: RawEnv, seat: int, rng: np.random.Generator) -> None:
-    assume(not all(env.terminations.values()))
-    env.game[:] = resample(env.game, seat, rng)
-    for move in moves(env, rng):
-        env.step(move)
-    assert all(info["rank"] >= 1 for info in env.infos.values())
+def test_a_resampled_environment_plays_to_the_end_and_its_record_replays(
+    env: RawEnv, seat: int, rng: np.random.Generator
+) -> None:
+    before = (env.game.tobytes(), env.record())
+    twin = env.resampled(seat, rng)
+    agent = env.possible_agents[seat]
+    assert np.array_equal(twin.observe(agent)["observation"], env.observe(agent)["observation"])
+    for move in moves(twin, rng):
+        twin.step(move)
+    *_, again = replay(twin.record())
+    assert again.record() == twin.record()
+    assert (env.game.tobytes(), env.record()) == before
 
 
 def test_resampling_draws_hands_evenly_and_keeps_them_legal() -> None:
@@ -116,6 +123,8 @@ def test_resampling_draws_the_tokens_to_come_from_those_unseen() -> None:
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="seat=4; allowed: 0 to 3"):
         resample(table().game, 4, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"rng=3; allowed: a numpy.random.Generator"):
+        resample(table().game, 0, 3)  # type: ignore[arg-type]
 
 
 def test_a_closed_hand_is_seen_by_its_owner_only() -> None:

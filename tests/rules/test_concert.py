@@ -86,8 +86,7 @@ def test_r14_a_contributed_token_counts_as_sold_and_brings_no_change() -> None:
     assert money(env)[0] == 20 - 4
     assert see(env, 0).boards[0].furniture == (6, 8)
     look_at(env.game).compositions[0, 3] = 1  # the plain table has 4A with Mozart: $5 at level 1
-    assert see(env, 0).points is not None
-    assert see(env, 0).points["mozart"] == 5  # type: ignore[index]
+    assert see(env, 0).points.breakdown["mozart"] == 5
 
 
 def test_nothing_is_paid_for_a_failed_concert() -> None:

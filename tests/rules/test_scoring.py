@@ -26,9 +26,7 @@ def tile_score(num_players: int, tile: str, own: int, **fields: Any) -> float:
     env = table(num_players, scoring={name: tile if name == "handel" else next(others) for name in names})
     place(env, **fields)
     look_at(env.game).compositions[0, 0] += own
-    view = see(env, 0)
-    assert view.points is not None
-    return view.points["handel"]
+    return see(env, 0).points.breakdown["handel"]
 
 
 FOUR, FEWER = 4, 3
@@ -77,10 +75,10 @@ def test_money_furniture_and_last_works_score() -> None:
     env = table()
     place(env, money=[11, 12, 0, 2], furniture=[[1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]], dead=[0, 1, 0, 0, 0, 0])
     look_at(env.game).compositions[1, 1] = 2
-    sheet = [see(env, seat).points for seat in range(4)]
-    assert [points["money"] for points in sheet if points] == [3, 4, 0, 0]
-    assert [points["furniture"] for points in sheet if points] == [2, 7, 0, 9]
-    assert [points["last_works"] for points in sheet if points] == [0, 2, 0, 0]
+    sheet = [see(env, seat).points.breakdown for seat in range(4)]
+    assert [points["money"] for points in sheet] == [3, 4, 0, 0]
+    assert [points["furniture"] for points in sheet] == [2, 7, 0, 9]
+    assert [points["last_works"] for points in sheet] == [0, 2, 0, 0]
 
 
 def end_with(points: list[int], tiles: list[int]) -> RawEnv:
