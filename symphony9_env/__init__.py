@@ -7,7 +7,10 @@
 from pettingzoo import register
 from pettingzoo.env_registry.registration import aec_registry
 
+from symphony9_env.batched import BatchedGames
+
 __version__ = "0.1.0"
+__all__ = ["BatchedGames"]
 
 _ID = "symphony9/symphony9-v0"
 if _ID not in aec_registry:

@@ -1,15 +1,29 @@
-"""The rules and the views in one call, for the faces."""
+"""The rules and the views in one compiled call: for one game, and for many at once.
+
+Buffers belong to the caller and are filled in place; nothing is allocated here. A row is one place in a batch,
+on which one game after the other is played; rows know nothing of each other.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from symphony9_env.compilation import entry
+import numpy as np
+from numpy.typing import NDArray
+
+from symphony9_env.compilation import entry, rule
+from symphony9_env.rewards import settle_game
+from symphony9_env.rules.chance import advanced, draw_below, mix, seed_of
 from symphony9_env.rules.game import apply, mark_legal
-from symphony9_env.rules.state import NONE, NUM_BOARDS
+from symphony9_env.rules.scoring import total_points
+from symphony9_env.rules.setup import deal_game
+from symphony9_env.rules.state import NONE, NUM_BOARDS, OVER, SIXTHS, Game
 from symphony9_env.views.vector import encode
 
 SEATS: Final = NUM_BOARDS
+# Most decisions in a game. A round of four: 8 free picks, 8 purchases, 4 announcements, 4 hands, 8 penalties
+# (or fewer bonuses); six rounds, 12 sales and 4 passes at the end.
+MAX_DECISIONS: Final = 6 * (8 + 8 + 4 + 4 + 8) + 12 + 4
 
 
 @entry
@@ -24,3 +38,101 @@ def advance(games: Any, index: int, action: int, observation: Any, mask: Any) ->
     encode(game, int(game.player), observation)
     mark_legal(game, mask)
     return int(game.step) * SEATS + int(game.player)
+
+
+class Buffers(NamedTuple):
+    """What a batch shows and keeps of its n rows, besides the games themselves."""
+
+    observation: NDArray[np.float32]  # (n, size) of the seat to decide
+    action_mask: NDArray[np.int8]  # (n, actions)
+    player: NDArray[np.int64]  # (n,) the seat to decide
+    terminated: NDArray[np.bool_]  # (n,) whether the last step ended the game
+    rewards: NDArray[np.float64]  # (n, players) of the last step
+    final_scores: NDArray[np.float64]  # (n, players) of the last game that ended on the row
+    final_ranks: NDArray[np.float64]  # (n, players)
+    seeds: NDArray[np.int64]  # (n,) of the game now on the row
+    num_dealt: NDArray[np.int64]  # (n,) games dealt on the row so far
+    stream: NDArray[np.uint64]  # (n,) what the row's random actions are drawn from
+    points: NDArray[np.int64]  # (n, players) if the game ended now, in sixths; kept only for shaping
+    history: NDArray[np.uint8]  # (n, MAX_DECISIONS) actions of the game now on the row
+    length: NDArray[np.int64]  # (n,) how many
+
+
+@rule
+def _deal_row(contents: Any, batch_seed: Any, game: Game, row: int, buffers: Any) -> None:
+    seed = seed_of(batch_seed, row, buffers.num_dealt[row])
+    deal_game(contents, game, seed)
+    buffers.seeds[row] = np.int64(seed)
+    buffers.stream[row] = mix(mix(seed))
+    buffers.num_dealt[row] += 1
+    buffers.length[row] = 0
+    for player in range(game.num_players):
+        buffers.points[row, player] = total_points(game, player)
+
+
+@rule
+def _present(game: Game, row: int, buffers: Any) -> None:
+    buffers.player[row] = game.player
+    encode(game, int(game.player), buffers.observation[row])
+    mark_legal(game, buffers.action_mask[row])
+
+
+@entry
+def deal_rows(box: Any, batch_seed: Any, games: Any, buffers: Any) -> None:
+    """Deal the first game on every row."""
+    for row in range(len(games)):
+        _deal_row(box[0], batch_seed, games[row], row, buffers)
+        _present(games[row], row, buffers)
+
+
+@entry
+def first_illegal(mask: Any, rows: Any, actions: Any) -> int:
+    """The first place in `rows` whose action is illegal, or NONE."""
+    for place in range(len(rows)):
+        action = actions[place]
+        if action < 0 or action >= mask.shape[1] or not mask[rows[place], action]:
+            return place
+    return NONE
+
+
+@entry
+def step_rows(
+    box: Any, batch_seed: Any, games: Any, buffers: Any, rows: Any, actions: Any, kind: int, shaping: bool
+) -> None:
+    """Play one legal action on each of these rows; a finished game is dealt anew at once."""
+    for place in range(len(rows)):
+        row = rows[place]
+        game = games[row]
+        buffers.history[row, buffers.length[row]] = actions[place]
+        buffers.length[row] += 1
+        apply(game, actions[place])
+        over = game.step == OVER
+        if shaping or over:
+            settle_game(game, kind, shaping, buffers.points[row], buffers.final_ranks[row], buffers.rewards[row])
+        if over:
+            for player in range(game.num_players):
+                buffers.final_scores[row, player] = buffers.points[row, player] / SIXTHS
+            _deal_row(box[0], batch_seed, game, row, buffers)
+        buffers.terminated[row] = over
+        _present(game, row, buffers)
+
+
+@entry
+def sample_rows(mask: Any, stream: Any, actions: Any) -> None:
+    """A uniformly random legal action for every row, from its own stream."""
+    for row in range(len(stream)):
+        actions[row] = _sample(mask[row], stream[row])
+        stream[row] = advanced(stream[row], 1)
+
+
+@rule
+def _sample(mask: Any, stream: Any) -> int:
+    count = 0
+    for action in range(len(mask)):
+        count += mask[action]
+    chosen = draw_below(stream, 0, count)
+    for action in range(len(mask)):
+        chosen -= mask[action]
+        if chosen < 0:
+            return action
+    return NONE

@@ -19,6 +19,7 @@ ROOMS = {  # room: what it may import of ours, itself apart
     "rules": {"compilation", "components", "actions", "options"},
     "views": {"compilation", "components", "actions", "rules"},
     "rewards": {"compilation", "options", "rules"},
+    "batched": {"actions", "options", "rules", "views", "engine", "records"},
     "engine": {"compilation", "actions", "options", "rules", "views", "rewards"},
     "records": {"actions", "options", "rules", "views", "envs"},
     "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "records"},

@@ -20,10 +20,9 @@ from symphony9_env.engine import SEATS, advance
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.options import OptionValues, check_seed, make_options
 from symphony9_env.records import make_record
-from symphony9_env.rewards import add_rewards
+from symphony9_env.rewards import settle
 from symphony9_env.rules.chance import SEED_BITS, next_seed
 from symphony9_env.rules.deals import pack_box, write_setup
-from symphony9_env.rules.scoring import NUM_SOURCES, score
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import DECISIONS, NONE, OVER, Games, new_games
 from symphony9_env.views import STATE_SIZE, describe, observation_size, resample, seat_view
@@ -174,8 +173,8 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._move_to(advance(self._games, 0, NONE, self._observation, self._mask))
-        if self.options.shaping:
-            self._points = self._count_points()[0]
+        if self.options.shaping:  # the deal is the baseline
+            settle(self._games, 0, self.options.reward_number, False, self._points, np.zeros(SEATS), np.zeros(SEATS))
         if self.render_mode == "human":
             self.render()
 
@@ -229,27 +228,10 @@ class RawEnv(AECEnv[str, Observation, int]):
             self.render()
 
     def _reward(self) -> None:
-        points, ranks = self._count_points()
-        rewards = np.zeros(SEATS)
-        add_rewards(
-            self.options.reward_number,
-            self._step == OVER,
-            self.options.shaping,
-            self.options.num_players,
-            self._points,
-            points,
-            ranks,
-            rewards,
-        )
-        self._points = points
+        rewards, ranks = np.zeros(SEATS), np.zeros(SEATS)
+        settle(self._games, 0, self.options.reward_number, self.options.shaping, self._points, ranks, rewards)
         self.rewards = dict(zip(self.possible_agents, rewards.tolist(), strict=False))
         self._accumulate_rewards()
-
-    def _count_points(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        sheet = np.zeros((SEATS, NUM_SOURCES), np.int64)
-        points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS, np.int64)
-        score(self._games, 0, sheet, points, ranks)
-        return points, ranks
 
     def _finish(self) -> None:
         self.terminations = dict.fromkeys(self.agents, True)

@@ -1,0 +1,282 @@
+"""Many games in one call: `BatchedGames`, for trainers, searchers and evaluators."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import operator
+import secrets
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Self, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
+from symphony9_env.options import OptionValues, check_seed, make_options
+from symphony9_env.records import Record, make_record
+from symphony9_env.rules.chance import SEED_BITS
+from symphony9_env.rules.deals import pack_box, read_setup, write_setup
+from symphony9_env.rules.game import play
+from symphony9_env.rules.state import GAME, NONE, Games, new_games
+from symphony9_env.views import layout_hash, observation_size
+
+SAVE_FORMAT: Final = "symphony9-batch/1"
+
+
+class BatchedGames:
+    """`num_games` games that are stepped together, with the options of `raw_env` (render_mode apart).
+
+    The arrays below are filled in place by every step and stay the same objects: copy what you want to keep. Which
+    games a row gets depends on the batch's seed, the row and how many it has played, and on nothing else.
+
+    observation: (n, size) float32 of the seat to decide in each game
+    action_mask: (n, actions) int8
+    player: (n,) the seat to decide
+    terminated: (n,) whether the last step ended the game; a new one is on the row then
+    rewards: (n, num_players) of the last step, the finished game's included
+    final_scores, final_ranks: (n, num_players) of the last game that ended on the row; NaN before
+    seeds: (n,) the seed of the game now on each row: `reset(seed=...)` of the environment deals the same
+    """
+
+    def __init__(
+        self, num_games: int, *, seed: int | None = None, num_threads: int = 1, **options: Unpack[OptionValues]
+    ) -> None:
+        self.options = make_options(**options)
+        self.num_games = _check_count("num_games", num_games)
+        self.num_threads = _check_count("num_threads", num_threads)
+        self._box = pack_box(self.options)
+        self._games = new_games(self.num_games)
+        self._buffers = _new_buffers(
+            self.num_games,
+            self.options.num_players,
+            num_actions(self.options.discussion),
+            observation_size(self.options.ledger),
+        )
+        self._expose()
+        self._all_rows = np.arange(self.num_games)
+        self._actions = np.zeros(self.num_games, np.int64)
+        self._pool: ThreadPoolExecutor | None = None
+        self.reset(seed)
+
+    def _expose(self) -> None:
+        self.observation = self._buffers.observation
+        self.action_mask = self._buffers.action_mask
+        self.player = self._buffers.player
+        self.terminated = self._buffers.terminated
+        self.rewards = self._buffers.rewards
+        self.final_scores = self._buffers.final_scores
+        self.final_ranks = self._buffers.final_ranks
+        self.seeds = self._buffers.seeds
+
+    @property
+    def games(self) -> Games:
+        """The games' records, the true states: for search and tools, not for players."""
+        return self._games
+
+    def reset(self, seed: int | None = None) -> None:
+        """Deal every row its first game anew. Without a seed: one from the system."""
+        self.seed = secrets.randbits(SEED_BITS) if seed is None else check_seed(seed)
+        self._batch_seed = np.uint64(self.seed)
+        for name in ("num_dealt", "terminated", "rewards", "history"):
+            getattr(self._buffers, name)[:] = 0
+        self.final_scores[:] = np.nan
+        self.final_ranks[:] = np.nan
+        deal_rows(self._box, self._batch_seed, self._games, self._buffers)
+
+    # Playing.
+
+    def step(self, actions: ArrayLike, rows: ArrayLike | None = None) -> None:
+        """Play one decision in every game, or on these rows only (`actions` then has one for each of them).
+
+        An illegal action is a ValueError that names the row and the action, and no game of the batch has moved.
+        """
+        chosen = self._all_rows if rows is None else self._checked_rows(rows)
+        moves = self._checked_actions(actions, chosen)
+        self.rewards[:] = 0
+        if rows is not None:
+            self.terminated[:] = False
+        if self.num_threads == 1:
+            self._step(chosen, moves)
+        else:
+            self._step_in_threads(chosen, moves)
+
+    def _step(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
+        options = self.options
+        step_rows(
+            self._box,
+            self._batch_seed,
+            self._games,
+            self._buffers,
+            rows,
+            actions,
+            options.reward_number,
+            options.shaping,
+        )
+
+    def _step_in_threads(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
+        """The compiled step lets go of Python's lock, and rows are independent: plain threads share them."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.num_threads, "symphony9")
+        parts = zip(np.array_split(rows, self.num_threads), np.array_split(actions, self.num_threads), strict=True)
+        for done in [self._pool.submit(self._step, *part) for part in parts]:
+            done.result()
+
+    def _checked_rows(self, rows: ArrayLike) -> NDArray[np.int64]:
+        given = np.asarray(rows)
+        if given.dtype == np.bool_ and given.shape == (self.num_games,):
+            return np.flatnonzero(given)
+        if given.size == 0:
+            return np.empty(0, np.int64)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(f"rows: must be row numbers, or a mask of {self.num_games} booleans")
+        chosen = given.astype(np.int64)
+        if chosen.min() < 0 or chosen.max() >= self.num_games:
+            wrong = chosen[(chosen < 0) | (chosen >= self.num_games)][0]
+            raise ValueError(f"rows: {wrong} is not a row; allowed: 0 to {self.num_games - 1}")
+        if len(np.unique(chosen)) < len(chosen):
+            raise ValueError("rows: a row is named twice; each at most once")
+        return chosen
+
+    def _checked_actions(self, actions: ArrayLike, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        given = np.asarray(actions)
+        if given.shape != rows.shape:
+            raise ValueError(f"actions: shape {given.shape}; needed: one for each row, {rows.shape}")
+        if given.size and not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(f"actions: of type {given.dtype}; needed: whole numbers")
+        moves = self._actions[: len(rows)]
+        np.copyto(moves, given, casting="unsafe")
+        place = first_illegal(self.action_mask, rows, moves)
+        if place != NONE:
+            raise ValueError(self._illegal(int(rows[place]), int(given[place])))
+        return moves
+
+    def _illegal(self, row: int, action: int) -> str:
+        mask = self.action_mask[row]
+        name = f" ({NAMES[action]!r})" if 0 <= action < len(mask) else ""
+        legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(mask))
+        return f"row {row}: action {action}{name} is illegal; player_{self.player[row]} may choose: {legal}"
+
+    def sample_actions(self, out: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """A legal action for every game, each as likely, drawn from each game's own stream of chance."""
+        actions = np.empty(self.num_games, np.int64) if out is None else out
+        sample_rows(self.action_mask, self._buffers.stream, actions)
+        return actions
+
+    # Keeping.
+
+    def record(self, row: int) -> Record:
+        """The game now on a row as plain JSON data, as `raw_env().record()`."""
+        index = operator.index(row)
+        if not 0 <= index < self.num_games:
+            raise ValueError(f"row={row!r}; allowed: 0 to {self.num_games - 1}")
+        moves = self._buffers.history[index, : self._buffers.length[index]].tolist()
+        game = new_games(1)
+        write_setup(self._box, game, 0, read_setup(self._games, index))
+        history = []
+        for move in moves:
+            history.append((int(game["player"][0]), move))
+            play(game, 0, move)
+        return make_record(game, history, int(self.seeds[index]))
+
+    def copy(self) -> Self:
+        """An independent batch that stands exactly as this one does."""
+        return copy.deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = object.__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if name not in (*_EXPOSED, "_pool")}
+        return copy.deepcopy(kept)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._pool = None
+        self._expose()
+
+    def save(self) -> bytes:
+        """Everything, in mid-game, exactly; `load` takes it back."""
+        file = io.BytesIO()
+        header = np.frombuffer(json.dumps(self._header()).encode(), np.uint8)
+        arrays = {"games": self._games, **self._buffers._asdict()}
+        np.savez(file, header=header, seed=self._batch_seed, **arrays)
+        return file.getvalue()
+
+    def load(self, saved: bytes) -> None:
+        """Take back what `save` gave, in place. Refused if it was made with other options, or is damaged."""
+        try:
+            with np.load(io.BytesIO(saved), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(arrays["header"].tobytes())
+        except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
+            raise ValueError(f"not a saved batch, or damaged: {error}") from error
+        for name, own in self._header().items():
+            if header.get(name) != own:
+                raise ValueError(f"saved with {name}={header.get(name)!r}; this batch has {own!r}")
+        targets = {"games": self._games, **self._buffers._asdict()}
+        for name, target in targets.items():
+            if name not in arrays or arrays[name].dtype != target.dtype or arrays[name].shape != target.shape:
+                raise ValueError(f"not a saved batch, or damaged: {name} does not fit")
+        for name, target in targets.items():
+            target[:] = arrays[name]
+        self._batch_seed = np.uint64(arrays["seed"])
+        self.seed = int(self._batch_seed)
+
+    def _header(self) -> dict[str, Any]:
+        """What must be the same for a saved batch to fit."""
+        return {
+            "format": SAVE_FORMAT,
+            "num_games": self.num_games,
+            **{name: value for name, value in vars(self.options).items() if name not in ("components", "scoring")},
+            "box": hashlib.sha256(self._box.tobytes()).hexdigest()[:16],  # components and scoring included
+            "layout": layout_hash(self.options.ledger),
+            "record": hashlib.sha256(repr(GAME.descr).encode()).hexdigest()[:16],
+        }
+
+
+_EXPOSED: Final = (
+    "observation",
+    "action_mask",
+    "player",
+    "terminated",
+    "rewards",
+    "final_scores",
+    "final_ranks",
+    "seeds",
+)
+
+
+def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> Buffers:
+    n = num_games
+    return Buffers(
+        observation=np.zeros((n, size), np.float32),
+        action_mask=np.zeros((n, actions), np.int8),
+        player=np.zeros(n, np.int64),
+        terminated=np.zeros(n, np.bool_),
+        rewards=np.zeros((n, num_players)),
+        final_scores=np.full((n, num_players), np.nan),
+        final_ranks=np.full((n, num_players), np.nan),
+        seeds=np.zeros(n, np.int64),
+        num_dealt=np.zeros(n, np.int64),
+        stream=np.zeros(n, np.uint64),
+        points=np.zeros((n, num_players), np.int64),
+        history=np.zeros((n, MAX_DECISIONS), np.uint8),
+        length=np.zeros(n, np.int64),
+    )
+
+
+def _check_count(name: str, value: Any) -> int:
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(value, bool):
+        raise ValueError(f"{name}={value!r}; allowed: a whole number from 1 up")
+    return count
