@@ -122,10 +122,15 @@ def _encode_musicians(game: Game, out: Any) -> None:
         out[_DEAD + musician] = game.dead[musician]
     for musician in range(NUM_MUSICIANS):
         out[_CUBES_LEFT + musician] = _f4(game.cubes_left[musician]) * _PER_TRACK_CUBE
-    for space in range(NUM_MUSICIANS * MAX_SPACES):
-        out[_AHEAD_REPUTATION + space] = _f4(game.ahead_reputation[space]) * _PER_REPUTATION
-    for space in range(NUM_MUSICIANS * MAX_SPACES):
-        out[_AHEAD_CUBES + space] = _f4(game.ahead_cubes[space]) * _PER_TRACK_CUBE
+    _spread(game.ahead_reputation, out, _AHEAD_REPUTATION, _PER_REPUTATION)
+    _spread(game.ahead_cubes, out, _AHEAD_CUBES, _PER_TRACK_CUBE)
+
+
+@rule
+def _spread(source: Any, out: Any, start: int, unit: Any) -> None:
+    """Write a whole field. The bound looks odd on purpose: a length that is known unrolls, and is not vectorised."""
+    for spot in range(min(len(source), len(out) - start)):
+        out[start + spot] = _f4(source[spot]) * unit
 
 
 @rule
