@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-import numpy as np
 
 from benchmarks.rounds import pin_to_one_core
 from symphony9_env import BatchedGames
@@ -26,7 +25,7 @@ from symphony9_env.rules.game import apply, mark_legal
 from symphony9_env.views.vector import encode
 
 compiled = numba.njit(error_model="numpy", nogil=True)
-Timed = Callable[[], None]
+Timed = Callable[[], object]
 
 
 @compiled
@@ -55,13 +54,13 @@ def copy_rows(source: Any, target: Any) -> None:
             target[row, spot] = source[row, spot]
 
 
-def parts(games: BatchedGames, actions: Any) -> dict[str, Timed]:
+def parts(games: BatchedGames, actions: Any, spare: Any) -> dict[str, Timed]:
     """Each part as a call; those that move games work on a copy that is put back by `measure`."""
     box, seed, buffers, rows = games._box, games._batch_seed, games._buffers, games._all_rows
-    spare = np.empty_like(games.observation)
+    ended = games.final_games
     return {
-        "whole step": lambda: step_rows(box, seed, games.games, buffers, rows, actions, 0, False),
-        "sampling": lambda: sample_rows(games.action_mask, buffers.stream, actions),
+        "whole step": lambda: step_rows(box, seed, games.games, ended, buffers, rows, actions, 0, False),
+        "sampling": lambda: sample_rows(games.action_mask, buffers.stream, rows, actions),
         "check of the actions": lambda: first_illegal(games.action_mask, rows, actions),
         "rules": lambda: apply_rows(games.games, actions),
         "observation": lambda: observe_rows(games.games, games.observation),
@@ -73,12 +72,13 @@ def parts(games: BatchedGames, actions: Any) -> dict[str, Timed]:
 def measure(num_games: int, rounds: int) -> dict[str, float]:
     games = BatchedGames(num_games, num_players=4, seed=0)
     actions = games.sample_actions()
+    spare = games.observation.copy()
     times: dict[str, list[float]] = {}
     for moment in range(rounds):
-        games.sample_actions(actions)
+        games.sample_actions(out=actions)
         games.step(actions)
-        for name, call in parts(games, actions).items():
-            games.sample_actions(actions)
+        for name, call in parts(games, actions, spare).items():
+            games.sample_actions(out=actions)
             kept = (games.games.copy(), games._buffers.length.copy(), games._buffers.stream.copy())
             start = time.perf_counter()
             call()

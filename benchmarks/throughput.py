@@ -44,7 +44,7 @@ def batch_player(num_games: int) -> Play:
 
     def play() -> int:
         for _ in range(calls):
-            games.sample_actions(actions)
+            games.sample_actions(out=actions)
             games.step(actions)
         return calls * num_games
 

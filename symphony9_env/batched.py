@@ -51,6 +51,7 @@ class BatchedGames:
         self.num_threads = _check_count("num_threads", num_threads)
         self._box = pack_box(self.options)
         self._games = new_games(self.num_games)
+        self._ended = new_games(self.num_games)
         self._buffers = _new_buffers(
             self.num_games,
             self.options.num_players,
@@ -78,6 +79,11 @@ class BatchedGames:
         """The games' records, the true states: for search and tools, not for players."""
         return self._games
 
+    @property
+    def final_games(self) -> Games:
+        """The record of the last game that ended on each row; all zeros before."""
+        return self._ended
+
     def reset(self, seed: int | None = None) -> None:
         """Deal every row its first game anew. Without a seed: one from the system."""
         self.seed = secrets.randbits(SEED_BITS) if seed is None else check_seed(seed)
@@ -86,7 +92,12 @@ class BatchedGames:
             getattr(self._buffers, name)[:] = 0
         self.final_scores[:] = np.nan
         self.final_ranks[:] = np.nan
-        deal_rows(self._box, self._batch_seed, self._games, self._buffers)
+        self._ended[:] = np.zeros((), GAME)
+        deal_rows(self._box, self._batch_seed, self._games, self._buffers, self._all_rows)
+
+    def deal(self, rows: ArrayLike) -> None:
+        """Give up the games on these rows and deal the next ones."""
+        deal_rows(self._box, self._batch_seed, self._games, self._buffers, self._checked_rows(rows))
 
     # Playing.
 
@@ -106,17 +117,9 @@ class BatchedGames:
             self._step_in_threads(chosen, moves)
 
     def _step(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
-        options = self.options
-        step_rows(
-            self._box,
-            self._batch_seed,
-            self._games,
-            self._buffers,
-            rows,
-            actions,
-            options.reward_number,
-            options.shaping,
-        )
+        kind, shaping = self.options.reward_number, self.options.shaping
+        arrays = (self._games, self._ended, self._buffers)
+        step_rows(self._box, self._batch_seed, *arrays, rows, actions, kind, shaping)
 
     def _step_in_threads(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
         """The compiled step lets go of Python's lock, and rows are independent: plain threads share them."""
@@ -161,10 +164,15 @@ class BatchedGames:
         legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(mask))
         return f"row {row}: action {action}{name} is illegal; player_{self.player[row]} may choose: {legal}"
 
-    def sample_actions(self, out: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """A legal action for every game, each as likely, drawn from each game's own stream of chance."""
-        actions = np.empty(self.num_games, np.int64) if out is None else out
-        sample_rows(self.action_mask, self._buffers.stream, actions)
+    def sample_actions(
+        self, rows: ArrayLike | None = None, *, out: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """A legal action for every game, or on these rows: each as likely, drawn from the game's own chance."""
+        chosen = self._all_rows if rows is None else self._checked_rows(rows)
+        actions = np.empty(len(chosen), np.int64) if out is None else out
+        if actions.shape != chosen.shape or actions.dtype != np.int64:
+            raise ValueError(f"out: {actions.dtype} of shape {actions.shape}; needed: int64 of shape {chosen.shape}")
+        sample_rows(self.action_mask, self._buffers.stream, chosen, actions)
         return actions
 
     # Keeping.
@@ -205,8 +213,8 @@ class BatchedGames:
         """Everything, in mid-game, exactly; `load` takes it back."""
         file = io.BytesIO()
         header = np.frombuffer(json.dumps(self._header()).encode(), np.uint8)
-        arrays = {"games": self._games, **self._buffers._asdict()}
-        np.savez(file, header=header, seed=self._batch_seed, **arrays)
+        arrays = self._arrays()
+        np.savez(file, header=header, seed=self._batch_seed, **arrays)  # type: ignore[arg-type]
         return file.getvalue()
 
     def load(self, saved: bytes) -> None:
@@ -220,7 +228,7 @@ class BatchedGames:
         for name, own in self._header().items():
             if header.get(name) != own:
                 raise ValueError(f"saved with {name}={header.get(name)!r}; this batch has {own!r}")
-        targets = {"games": self._games, **self._buffers._asdict()}
+        targets = self._arrays()
         for name, target in targets.items():
             if name not in arrays or arrays[name].dtype != target.dtype or arrays[name].shape != target.shape:
                 raise ValueError(f"not a saved batch, or damaged: {name} does not fit")
@@ -228,6 +236,9 @@ class BatchedGames:
             target[:] = arrays[name]
         self._batch_seed = np.uint64(arrays["seed"])
         self.seed = int(self._batch_seed)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {"games": self._games, "ended": self._ended, **self._buffers._asdict()}
 
     def _header(self) -> dict[str, Any]:
         """What must be the same for a saved batch to fit."""

@@ -59,10 +59,10 @@ class Buffers(NamedTuple):
 
 
 @entry
-def deal_rows(box: Any, batch_seed: Any, games: Any, buffers: Any) -> None:
-    """Deal the first game on every row."""
+def deal_rows(box: Any, batch_seed: Any, games: Any, buffers: Any, rows: Any) -> None:
+    """Deal the next game on each of these rows."""
     observation, mask, player, _, _, _, _, seeds, num_dealt, stream, points, _, length = buffers
-    for row in range(len(games)):
+    for row in rows:
         game = games[row]
         _deal_row(box[0], batch_seed, game, row, seeds, num_dealt, stream, points, length)
         player[row] = game.player
@@ -104,9 +104,9 @@ def first_illegal(mask: Any, rows: Any, actions: Any) -> int:
 
 @entry
 def step_rows(
-    box: Any, batch_seed: Any, games: Any, buffers: Any, rows: Any, actions: Any, kind: int, shaping: bool
+    box: Any, batch_seed: Any, games: Any, ended: Any, buffers: Any, rows: Any, actions: Any, kind: int, shaping: bool
 ) -> None:
-    """Play one legal action on each of these rows; a finished game is dealt anew at once."""
+    """Play one legal action on each of these rows; a finished game goes to `ended` and the next is dealt."""
     # Taken out of the tuple once: every `buffers.name` in the loop would count references, at half the speed.
     observation, mask, player, terminated, rewards, scores, ranks, seeds, num_dealt, stream, points, history, length = (
         buffers
@@ -123,6 +123,7 @@ def step_rows(
         if over:
             for seat in range(game.num_players):
                 scores[row, seat] = points[row, seat] / SIXTHS
+            ended[row] = game
             _deal_row(box[0], batch_seed, game, row, seeds, num_dealt, stream, points, length)
         terminated[row] = over
         player[row] = game.player
@@ -131,10 +132,11 @@ def step_rows(
 
 
 @entry
-def sample_rows(mask: Any, stream: Any, actions: Any) -> None:
-    """A uniformly random legal action for every row, from its own stream."""
-    for row in range(len(stream)):
-        actions[row] = _sample(mask[row], stream[row])
+def sample_rows(mask: Any, stream: Any, rows: Any, actions: Any) -> None:
+    """A uniformly random legal action for each of these rows, from its own stream."""
+    for place in range(len(rows)):
+        row = rows[place]
+        actions[place] = _sample(mask[row], stream[row])
         stream[row] = advanced(stream[row], 1)
 
 

@@ -22,7 +22,7 @@ ROOMS = {  # room: what it may import of ours, itself apart
     "batched": {"actions", "options", "rules", "views", "engine", "records"},
     "engine": {"compilation", "actions", "options", "rules", "views", "rewards"},
     "records": {"actions", "options", "rules", "views", "envs"},
-    "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "records"},
+    "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "batched", "records"},
     "symphony9_v0": {"envs"},
     "cli": {"options", "views", "records", "envs", "symphony9_v0"},
 }

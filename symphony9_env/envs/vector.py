@@ -1,0 +1,168 @@
+"""Many games for one learner seat each, as a Gymnasium vector environment over the batched engine."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from symphony9_env.batched import BatchedGames
+from symphony9_env.envs.spaces import action_space, vector_space
+from symphony9_env.options import OptionValues
+from symphony9_env.rules.chance import next_seed
+from symphony9_env.rules.state import Games
+from symphony9_env.views import observation_fields, observation_size
+from symphony9_env.views.vector import observe
+
+ILLEGAL_REWARD = -1.0
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Flags, Flags, dict[str, Any]]
+
+
+class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any]):
+    """`num_envs` games; in each one seat learns and the others play random legal moves.
+
+    A step plays the learner's decision and all that the others decide until the learner is asked again; rewards that
+    fell in between are added up. A finished game is followed by the next at once (`AutoresetMode.SAME_STEP`): its
+    last observation is in infos["final_obs"], its score and rank in infos["final_info"]. An illegal action ends the
+    game at -1.
+
+    Options are those of `raw_env` (render_mode apart), and:
+        opponents: "random".
+        seat: the learner's seat in every game, or "random": drawn from each game's seed.
+        num_threads: as `BatchedGames`.
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int,
+        *,
+        opponents: str = "random",
+        seat: int | str = "random",
+        num_threads: int = 1,
+        **options: Unpack[OptionValues],
+    ) -> None:
+        if opponents != "random":
+            raise ValueError(f"opponents={opponents!r}; allowed: 'random'")
+        self._games = BatchedGames(num_envs, num_threads=num_threads, **options)
+        self.options = self._games.options
+        self._fixed_seat = _check_seat(seat, self.options.num_players)
+        self.num_envs = self._games.num_games
+        self.single_observation_space = vector_space(observation_fields(self.options.ledger))
+        self.single_action_space = action_space(self.options)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._seats = np.zeros(self.num_envs, np.int64)
+        self._rows = np.arange(self.num_envs)
+
+    @property
+    def games(self) -> BatchedGames:
+        """The batch behind it: the true states, for tools and not for players."""
+        return self._games
+
+    @property
+    def seats(self) -> Rows:
+        """The learner's seat in each game now on the table."""
+        return self._seats.copy()
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """What the learner may choose in each game, (num_envs, actions)."""
+        return self._games.action_mask.copy()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Deal all games; without a seed, by the one that follows the last."""
+        self._games.reset(next_seed(self._games.seed) if seed is None else seed)
+        self._begin_games(self._rows)
+        return self._games.observation.copy(), self._infos()
+
+    def step(self, actions: ArrayLike) -> Stepped:
+        given = np.asarray(actions)
+        illegal = self._illegal(given)
+        rewards = np.where(illegal, ILLEGAL_REWARD, 0.0)
+        infos: dict[str, Any] = {}
+        if illegal.any():
+            self._note_final(infos, np.flatnonzero(illegal), self._games.games)
+            self._games.deal(illegal)
+        ended = self._play(np.flatnonzero(~illegal), given, rewards)
+        if ended.any():
+            self._note_final(infos, np.flatnonzero(ended), self._games.final_games)
+            self._note_scores(infos["final_info"], np.flatnonzero(ended))
+        terminated = ended | illegal
+        if terminated.any():
+            self._begin_games(np.flatnonzero(terminated))
+        truncated = np.zeros(self.num_envs, bool)
+        return self._games.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
+
+    def _illegal(self, actions: NDArray[Any]) -> Flags:
+        if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
+            wanted = f"needed: {self.num_envs} whole numbers"
+            raise ValueError(f"actions: {actions.dtype} of shape {actions.shape}; {wanted}")
+        mask = self._games.action_mask
+        inside = (actions >= 0) & (actions < mask.shape[1])
+        legal: Flags = inside & (mask[self._rows, np.where(inside, actions, 0)] == 1)
+        return ~legal
+
+    def _play(self, rows: Rows, actions: NDArray[Any], rewards: NDArray[np.float64]) -> Flags:
+        """The learners' moves on these rows, then the others' until each learner is asked again or its game ends."""
+        ended = np.zeros(self.num_envs, bool)
+        moves = actions[rows]
+        while len(rows):
+            self._games.step(moves, rows=rows)
+            rewards[rows] += self._games.rewards[rows, self._seats[rows]]
+            ended |= self._games.terminated
+            rows = self._others_turn(rows[~ended[rows]])
+            moves = self._games.sample_actions(rows)
+        return ended
+
+    def _begin_games(self, rows: Rows) -> None:
+        """Seats for the games just dealt, a random one by the game's seed alone; then moves up to the learner's."""
+        if self._fixed_seat is None:
+            self._seats[rows] = [next_seed(int(seed)) % self.options.num_players for seed in self._games.seeds[rows]]
+        else:
+            self._seats[rows] = self._fixed_seat
+        rows = self._others_turn(rows)
+        while len(rows):
+            self._games.step(self._games.sample_actions(rows), rows=rows)
+            rows = self._others_turn(rows)
+
+    def _others_turn(self, rows: Rows) -> Rows:
+        others: Rows = rows[self._games.player[rows] != self._seats[rows]]
+        return others
+
+    def _note_final(self, infos: dict[str, Any], rows: Rows, games: Games) -> None:
+        """Last observations in Gymnasium's form: an object array, with flags beside it."""
+        final_obs = infos.setdefault("final_obs", np.full(self.num_envs, None, dtype=object))
+        infos.setdefault("final_info", {})
+        for name in ("_final_obs", "_final_info"):
+            infos.setdefault(name, np.zeros(self.num_envs, bool))[rows] = True
+        for row in rows.tolist():
+            final_obs[row] = np.empty(observation_size(self.options.ledger), np.float32)
+            observe(games, row, int(self._seats[row]), final_obs[row])
+
+    def _note_scores(self, final_info: dict[str, Any], rows: Rows) -> None:
+        seats = self._seats[rows]
+        for name, values in (("score", self._games.final_scores), ("rank", self._games.final_ranks)):
+            final_info[name] = np.zeros(self.num_envs)
+            final_info[name][rows] = values[rows, seats]
+            final_info[f"_{name}"] = np.isin(self._rows, rows)
+
+    def _infos(self) -> dict[str, Any]:
+        every = np.ones(self.num_envs, bool)
+        return {"action_mask": self.action_masks(), "_action_mask": every, "seat": self.seats, "_seat": every.copy()}
+
+
+def _check_seat(seat: Any, num_players: int) -> int | None:
+    if isinstance(seat, str) and seat == "random":
+        return None
+    if isinstance(seat, int | np.integer) and not isinstance(seat, bool) and 0 <= seat < num_players:
+        return int(seat)
+    raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}, or 'random'")
