@@ -21,7 +21,7 @@ import numba
 from benchmarks.rounds import pin_to_one_core
 from symphony9_env import BatchedGames
 from symphony9_env.engine import first_illegal, sample_rows, step_rows
-from symphony9_env.rules.game import apply, mark_legal
+from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.views.vector import encode
 
 compiled = numba.njit(error_model="numpy", nogil=True)
@@ -38,7 +38,7 @@ def observe_rows(games: Any, observation: Any) -> None:
 @compiled
 def mark_rows(games: Any, mask: Any) -> None:
     for row in range(len(games)):
-        mark_legal(games[row], mask[row])
+        mark_legal(legal_set(games[row]), mask[row])
 
 
 @compiled
@@ -55,18 +55,23 @@ def copy_rows(source: Any, target: Any) -> None:
 
 
 def parts(games: BatchedGames, actions: Any, spare: Any) -> dict[str, Timed]:
-    """Each part as a call; those that move games work on a copy that is put back by `measure`."""
+    """Each part as a call; `measure` puts everything back after it."""
     box, seed, buffers, rows = games._box, games._batch_seed, games._buffers, games._all_rows
     ended = games.final_games
     return {
         "whole step": lambda: step_rows(box, seed, games.games, ended, buffers, rows, actions, 0, False),
-        "sampling": lambda: sample_rows(games.action_mask, buffers.stream, rows, actions),
-        "check of the actions": lambda: first_illegal(games.action_mask, rows, actions),
+        "sampling": lambda: sample_rows(buffers.legal, buffers.stream, rows, actions),
+        "check of the actions": lambda: first_illegal(buffers.legal, rows, actions),
         "rules": lambda: apply_rows(games.games, actions),
         "observation": lambda: observe_rows(games.games, games.observation),
         "legality": lambda: mark_rows(games.games, games.action_mask),
         "bound: copy of the observation": lambda: copy_rows(games.observation, spare),
     }
+
+
+def moved(games: BatchedGames) -> list[Any]:
+    """What a part changes, and the next must find as it was."""
+    return [games.games, *games._buffers]
 
 
 def measure(num_games: int, rounds: int) -> dict[str, float]:
@@ -79,13 +84,12 @@ def measure(num_games: int, rounds: int) -> dict[str, float]:
         games.step(actions)
         for name, call in parts(games, actions, spare).items():
             games.sample_actions(out=actions)
-            kept = (games.games.copy(), games._buffers.length.copy(), games._buffers.stream.copy())
+            kept = [array.copy() for array in moved(games)]
             start = time.perf_counter()
             call()
             passed = time.perf_counter() - start
-            games.games[:], games._buffers.length[:], games._buffers.stream[:] = kept
-            observe_rows(games.games, games.observation)
-            mark_rows(games.games, games.action_mask)
+            for array, before in zip(moved(games), kept, strict=True):
+                array[:] = before
             if moment > 1:  # compiled and warm
                 times.setdefault(name, []).append(passed / num_games * 1e9)
     return {name: statistics.median(values) for name, values in times.items()}

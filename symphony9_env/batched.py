@@ -153,7 +153,7 @@ class BatchedGames:
             raise ValueError(f"actions: of type {given.dtype}; needed: whole numbers")
         moves = self._actions[: len(rows)]
         np.copyto(moves, given, casting="unsafe")
-        place = first_illegal(self.action_mask, rows, moves)
+        place = first_illegal(self._buffers.legal, rows, moves)
         if place != NONE:
             raise ValueError(self._illegal(int(rows[place]), int(given[place])))
         return moves
@@ -172,7 +172,7 @@ class BatchedGames:
         actions = np.empty(len(chosen), np.int64) if out is None else out
         if actions.shape != chosen.shape or actions.dtype != np.int64:
             raise ValueError(f"out: {actions.dtype} of shape {actions.shape}; needed: int64 of shape {chosen.shape}")
-        sample_rows(self.action_mask, self._buffers.stream, chosen, actions)
+        sample_rows(self._buffers.legal, self._buffers.stream, chosen, actions)
         return actions
 
     # Keeping.
@@ -269,6 +269,7 @@ def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> B
     return Buffers(
         observation=np.zeros((n, size), np.float32),
         action_mask=np.zeros((n, actions), np.int8),
+        legal=np.zeros(n, np.int64),
         player=np.zeros(n, np.int64),
         terminated=np.zeros(n, np.bool_),
         rewards=np.zeros((n, num_players)),

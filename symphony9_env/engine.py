@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rewards import settle_game
-from symphony9_env.rules.chance import advanced, draw_below, mix, seed_of
-from symphony9_env.rules.game import apply, mark_legal
+from symphony9_env.rules.chance import advanced, draw_member, mix, seed_of
+from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.rules.scoring import total_points
 from symphony9_env.rules.setup import deal_game
 from symphony9_env.rules.state import NONE, NUM_BOARDS, OVER, SIXTHS, Game
@@ -36,7 +37,7 @@ def advance(games: Any, index: int, action: int, observation: Any, mask: Any) ->
     if action != NONE:
         apply(game, action)
     encode(game, int(game.player), observation)
-    mark_legal(game, mask)
+    mark_legal(legal_set(game), mask)
     return int(game.step) * SEATS + int(game.player)
 
 
@@ -45,6 +46,7 @@ class Buffers(NamedTuple):
 
     observation: NDArray[np.float32]  # (n, size) of the seat to decide
     action_mask: NDArray[np.int8]  # (n, actions)
+    legal: NDArray[np.int64]  # (n,) the same as sets: what actions are checked by and drawn from
     player: NDArray[np.int64]  # (n,) the seat to decide
     terminated: NDArray[np.bool_]  # (n,) whether the last step ended the game
     rewards: NDArray[np.float64]  # (n, players) of the last step
@@ -61,13 +63,14 @@ class Buffers(NamedTuple):
 @entry
 def deal_rows(box: Any, batch_seed: Any, games: Any, buffers: Any, rows: Any) -> None:
     """Deal the next game on each of these rows."""
-    observation, mask, player, _, _, _, _, seeds, num_dealt, stream, points, _, length = buffers
+    observation, mask, legal, player, _, _, _, _, seeds, num_dealt, stream, points, _, length = buffers
     for row in rows:
         game = games[row]
         _deal_row(box[0], batch_seed, game, row, seeds, num_dealt, stream, points, length)
         player[row] = game.player
         encode(game, int(game.player), observation[row])
-        mark_legal(game, mask[row])
+        legal[row] = legal_set(game)
+        mark_legal(legal[row], mask[row])
 
 
 @rule
@@ -93,11 +96,11 @@ def _deal_row(
 
 
 @entry
-def first_illegal(mask: Any, rows: Any, actions: Any) -> int:
-    """The first place in `rows` whose action is illegal, or NONE."""
+def first_illegal(legal: Any, rows: Any, actions: Any) -> int:
+    """The first place in `rows` whose action is not in the row's set of legal ones, or NONE."""
     for place in range(len(rows)):
         action = actions[place]
-        if action < 0 or action >= mask.shape[1] or not mask[rows[place], action]:
+        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal[rows[place]] >> action & 1:
             return place
     return NONE
 
@@ -108,9 +111,22 @@ def step_rows(
 ) -> None:
     """Play one legal action on each of these rows; a finished game goes to `ended` and the next is dealt."""
     # Taken out of the tuple once: every `buffers.name` in the loop would count references, at half the speed.
-    observation, mask, player, terminated, rewards, scores, ranks, seeds, num_dealt, stream, points, history, length = (
-        buffers
-    )
+    (
+        observation,
+        mask,
+        legal,
+        player,
+        terminated,
+        rewards,
+        scores,
+        ranks,
+        seeds,
+        num_dealt,
+        stream,
+        points,
+        history,
+        length,
+    ) = buffers
     for place in range(len(rows)):
         row = rows[place]
         game = games[row]
@@ -128,26 +144,14 @@ def step_rows(
         terminated[row] = over
         player[row] = game.player
         encode(game, int(game.player), observation[row])
-        mark_legal(game, mask[row])
+        legal[row] = legal_set(game)
+        mark_legal(legal[row], mask[row])
 
 
 @entry
-def sample_rows(mask: Any, stream: Any, rows: Any, actions: Any) -> None:
-    """A uniformly random legal action for each of these rows, from its own stream."""
+def sample_rows(legal: Any, stream: Any, rows: Any, actions: Any) -> None:
+    """A legal action for each of these rows, each as likely, from the row's own stream."""
     for place in range(len(rows)):
         row = rows[place]
-        actions[place] = _sample(mask[row], stream[row])
+        actions[place] = draw_member(stream[row], 0, legal[row])
         stream[row] = advanced(stream[row], 1)
-
-
-@rule
-def _sample(mask: Any, stream: Any) -> int:
-    count = 0
-    for action in range(len(mask)):
-        count += mask[action]
-    chosen = draw_below(stream, 0, count)
-    for action in range(len(mask)):
-        chosen -= mask[action]
-        if chosen < 0:
-            return action
-    return NONE

@@ -56,6 +56,13 @@ def award_compositions(game: Game) -> None:
 
 
 @rule
+def seat_of_turn(game: Game, turn: int) -> int:
+    """Who comes at a turn of this round, clockwise from the start player."""
+    seat = int(game.start) + turn  # no remainder: a division would cost more than the rest of a small step
+    return seat if seat < game.num_players else seat - int(game.num_players)
+
+
+@rule
 def major_patron(game: Game, musician: int) -> int:
     """Whoever has most cubes; in a tie the bot, else whoever is nearest to the start player clockwise."""
     patron, most = NONE, 0
@@ -64,7 +71,7 @@ def major_patron(game: Game, musician: int) -> int:
         if cubes(game, bot, musician) > most:
             patron, most = bot, cubes(game, bot, musician)
     for turn in range(game.num_players):
-        player = (game.start + turn) % game.num_players
+        player = seat_of_turn(game, turn)
         if cubes(game, player, musician) > most:
             patron, most = player, cubes(game, player, musician)
     return patron

@@ -46,16 +46,21 @@ def draw_below(stream: Any, number: int, bound: int) -> int:
 
 
 @rule
-def draw_member(stream: Any, number: int, members: int, count: int) -> int:
-    """Draw `number` of a stream, as one of the `count` members of a set (a whole number, one bit a member)."""
-    chosen = draw_below(stream, number, count)
-    member = 0
-    while True:
-        if members >> member & 1:
-            if chosen == 0:
-                return member
-            chosen -= 1
-        member += 1
+def num_members(members: int) -> int:
+    """How many members a set has; sets are whole numbers with one bit for each member."""
+    count = 0
+    while members != 0:
+        members &= members - 1  # without the lowest; compiles to one instruction
+        count += 1
+    return count
+
+
+@rule
+def draw_member(stream: Any, number: int, members: int) -> int:
+    """Draw `number` of a stream, as one of the members of a set (not empty), each as likely."""
+    for _ in range(draw_below(stream, number, num_members(members))):
+        members &= members - 1
+    return num_members((members & -members) - 1)
 
 
 @entry

@@ -18,6 +18,7 @@ from symphony9_env.rules.state import (
     KEEP_CUBE,
     NONE,
     NUM_FURNITURE,
+    NUM_MUSICIANS,
     OVER,
     SELL_LAST,
     TAKE_FOR_BOT,
@@ -42,56 +43,77 @@ def price(game: Game) -> int:
 
 
 @rule
-def mark_legal(game: Game, mask: Any) -> None:
-    """Set the mask to 1 at every action that the deciding player may choose, to 0 elsewhere."""
-    mask[:] = 0
+def legal_set(game: Game) -> int:
+    """What the deciding player may choose, as a set: a whole number with one bit for each action."""
     step = game.step
     if step == OVER:
-        return
+        return 0
+    legal = 0
     for token in range(NUM_FURNITURE):
-        mask[SELL + token] = game.furniture[game.player, token]  # at any own decision (R7)
+        legal |= int(game.furniture[game.player, token]) << SELL + token  # at any own decision (R7)
     if step == CONTRIBUTE:
-        for hand in range(len(HANDS)):
-            mask[BID + hand] = can_close(game, game.player, hand)
-    elif step == DISCUSS:
-        mask[PASS] = 1
-        mask[ANNOUNCE : ANNOUNCE + game.limit + 1] = 1
-    elif step == KEEP_CUBE:
-        mask[PASS] = 1
-        for musician in range(game.num_musicians):
-            if game.performing[musician] and cubes(game, game.player, musician) > 0:
-                mask[KEEP + musician] = 1
-    elif step == GIVE_UP:
-        for musician in range(game.num_musicians):
-            if cubes(game, game.player, musician) > 0:
-                mask[DISCARD + musician] = 1
-    elif step == SELL_LAST:
-        mask[PASS] = 1
-    else:
-        _mark_cubes(game, mask)
-
-
-@rule
-def _mark_cubes(game: Game, mask: Any) -> None:
-    """A cube from any track that has one, if it can be paid for; buying may be passed."""
-    if game.step == BUY_4 or game.step == BUY_8:
-        mask[PASS] = 1
+        return legal | legal_hands(game, game.player) << BID
+    if step == DISCUSS:
+        return legal | 1 << PASS | ((1 << int(game.limit) + 1) - 1) << ANNOUNCE
+    if step == KEEP_CUBE:
+        return legal | 1 << PASS | _cubes_to_keep(game) << KEEP
+    if step == GIVE_UP:
+        return legal | _own_cubes(game) << DISCARD
+    if step == SELL_LAST:
+        return legal | 1 << PASS
+    if step == BUY_4 or step == BUY_8:
+        legal |= 1 << PASS
         if game.money[game.player] < price(game):
-            return
-    for musician in range(game.num_musicians):
-        if game.cubes_left[musician] > 0:
-            mask[TAKE + musician] = 1
+            return legal
+    return legal | _tracks_with_cubes(game) << TAKE
 
 
 @rule
-def can_close(game: Game, player: int, hand: int) -> bool:
-    """Coins, or one own furniture token plus coins, up to the limit; no change is given."""
-    total, token = HAND_TOTAL[hand], HAND_TOKEN[hand]
-    if total > game.limit:
-        return False
-    if token == NONE:
-        return total <= game.money[player]
-    return game.furniture[player, token] and total - FURNITURE_VALUES[token] <= game.money[player]
+def _tracks_with_cubes(game: Game) -> int:
+    musicians = 0
+    for musician in range(NUM_MUSICIANS):
+        musicians |= (game.cubes_left[musician] > 0) << musician
+    return musicians
+
+
+@rule
+def _own_cubes(game: Game) -> int:
+    musicians = 0
+    for musician in range(NUM_MUSICIANS):
+        musicians |= (cubes(game, game.player, musician) > 0) << musician
+    return musicians
+
+
+@rule
+def _cubes_to_keep(game: Game) -> int:
+    """Of those that income takes: own cubes of performers."""
+    musicians = 0
+    for musician in range(NUM_MUSICIANS):
+        musicians |= int(game.performing[musician]) << musician
+    return musicians & _own_cubes(game)
+
+
+@rule
+def legal_hands(game: Game, player: int) -> int:
+    """Coins, or one own furniture token plus coins, up to the limit; no change is given. A set of HANDS."""
+    money = game.money[player]
+    hands = 0
+    for hand in range(len(HANDS)):
+        total, token = HAND_TOTAL[hand], HAND_TOKEN[hand]
+        if total > game.limit:
+            continue
+        if token == NONE:
+            hands |= (total <= money) << hand
+        elif game.furniture[player, token]:
+            hands |= (total - FURNITURE_VALUES[token] <= money) << hand
+    return hands
+
+
+@rule
+def mark_legal(legal: int, mask: Any) -> None:
+    """A set of legal actions as a mask: 1 for each, 0 elsewhere."""
+    for action in range(len(mask)):
+        mask[action] = legal >> action & 1
 
 
 @rule
@@ -128,7 +150,7 @@ def _do(game: Game, action: int) -> None:
 
 @entry
 def legal_actions(games: Any, index: int, mask: Any) -> None:
-    mark_legal(games[index], mask)
+    mark_legal(legal_set(games[index]), mask)
 
 
 @entry

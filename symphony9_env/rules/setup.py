@@ -78,7 +78,7 @@ def _copy_table(game: Game, contents: Any) -> None:
 def _draw_budget(game: Game, contents: Any, stream: Any) -> None:
     left = (1 << len(contents.budget_tokens)) - 1
     for round_index in range(NUM_ROUNDS):
-        token = draw_member(stream, round_index, left, len(contents.budget_tokens) - round_index)
+        token = draw_member(stream, round_index, left)
         left ^= 1 << token
         game.budget[round_index] = contents.budget_tokens[token]
 
@@ -100,7 +100,7 @@ def _deal_cubes(game: Game, contents: Any, stream: Any) -> None:
     for position in range(game.num_boards):
         board = (game.first_start + position) % game.num_players if position < game.num_players else position
         for slot in range(contents.starting_cubes[position]):
-            musician = draw_member(stream, dealt, left, game.num_musicians - dealt)
+            musician = draw_member(stream, dealt, left)
             left ^= 1 << musician
             dealt += 1
             game.dealt_cubes[board, slot] = musician
@@ -112,7 +112,7 @@ def _deal_scoring_tiles(game: Game, contents: Any, stream: Any) -> None:
     game.scoring_tile[:] = NONE
     left = (1 << int(game.num_musicians)) - 1
     for musician in range(game.num_musicians):
-        number = draw_member(stream, 2 * musician, left, game.num_musicians - musician)
+        number = draw_member(stream, 2 * musician, left)
         left ^= 1 << number
         side = draw_below(stream, 2 * musician + 1, len(SIDES))
         if contents.scoring_side != NONE:
@@ -139,7 +139,7 @@ def _lay_tracks(game: Game, contents: Any, stream: Any) -> None:
     """
     left = (1 << int(game.num_musicians)) - 1
     for musician in range(game.num_musicians):
-        board = draw_member(stream, 2 * musician, left, game.num_musicians - musician)
+        board = draw_member(stream, 2 * musician, left)
         left ^= 1 << board
         side = draw_below(stream, 2 * musician + 1, len(SIDES))
         if not contents.random_tracks:

@@ -6,7 +6,7 @@ Rulebook pp. 7-13.
 from __future__ import annotations
 
 from symphony9_env.compilation import rule
-from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes
+from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes, seat_of_turn
 from symphony9_env.rules.concert import (
     has_cube_to_keep,
     is_punished,
@@ -45,7 +45,7 @@ def next_decision(game: Game) -> None:
     """Go on to the next seat that has something to decide; what happens between steps happens on the way."""
     while game.step != OVER:
         while game.turn < game.num_players:
-            game.player = (game.start + game.turn) % game.num_players
+            game.player = seat_of_turn(game, int(game.turn))
             game.pending = num_decisions(game, game.player)
             if game.pending > 0:
                 return

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from symphony9_env.actions import HANDS
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix
 from symphony9_env.rules.concert import close_hand
-from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, can_close
+from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, legal_hands
 from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, Game, Games
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
 
@@ -42,7 +41,7 @@ def _resample_budget(game: Game, stream: Any) -> None:
                 unseen ^= 1 << token
                 break
     for round_index in range(shown, NUM_ROUNDS):
-        token = draw_member(stream, round_index, unseen, len(BUDGET_TOKENS) - round_index)
+        token = draw_member(stream, round_index, unseen)
         unseen ^= 1 << token
         game.budget[round_index] = BUDGET_TOKENS[token]
 
@@ -58,12 +57,7 @@ def _resample_bot_tiles(game: Game, stream: Any) -> None:
 @rule
 def _resample_hand(game: Game, player: int, stream: Any) -> None:
     """Any legal hand, each as likely."""
-    hands, count = 0, 0
-    for hand in range(len(HANDS)):
-        if can_close(game, player, hand):
-            hands |= 1 << hand
-            count += 1
-    hand = draw_member(stream, 2 + player, hands, count)
+    hand = draw_member(stream, 2 + player, legal_hands(game, player))
     close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
 
 
