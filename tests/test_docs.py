@@ -108,7 +108,7 @@ def test_the_code_in_the_docs_runs(
     names = {"symphony9_v0": symphony9_v0}
     capsys.readouterr()
     blocks = [block for name in ("docs/environment.md", "docs/rules.md") for block in python_blocks(name)]
-    assert len(blocks) == 6
+    assert len(blocks) == 8
     for block in blocks:
         exec(block, names)
     assert "Your decision, take" in capsys.readouterr().out  # the text view

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from symphony9_env.compilation import rule
 from symphony9_env.components import MAX_SPACES
-from symphony9_env.rules.state import HIGH, LOW, MEDIUM, Game
+from symphony9_env.rules.state import HIGH, LOW, MEDIUM, NUM_MUSICIANS, Game
 
 
 @rule
@@ -59,23 +59,19 @@ def num_cubes_left(game: Game) -> int:
 
 
 @rule
-def ranks_above(game: Game, one: int, other: int) -> bool:
-    """By reputation, then seniority, then nearer the top row. The dead are ranked too."""
-    if game.reputation[one] != game.reputation[other]:
-        return game.reputation[one] > game.reputation[other]
-    if game.num_uncovered[one] != game.num_uncovered[other]:
-        return game.num_uncovered[one] > game.num_uncovered[other]
-    return one < other
+def standing(game: Game, musician: int) -> int:
+    """By reputation, then seniority, then nearer the top row, as one number. The dead have theirs too."""
+    reputation, seniority = int(game.reputation[musician]), int(game.num_uncovered[musician])
+    return (reputation * (MAX_SPACES + 1) + seniority) * NUM_MUSICIANS - musician
 
 
 @rule
 def rank_musicians(game: Game) -> None:
-    for one in range(game.num_musicians):
+    for musician in range(game.num_musicians):
         place = 0
         for other in range(game.num_musicians):
-            if other != one and ranks_above(game, other, one):
-                place += 1
-        game.place[one] = place
+            place += standing(game, other) > standing(game, musician)
+        game.place[musician] = place
 
 
 @rule
