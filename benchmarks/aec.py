@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rounds import Play, Rates, measure, median, pin_to_one_core, ratio
+from benchmarks.rounds import Play, Rates, measure, median, pin_to_one_core, positive, ratio
 from symphony9_env import symphony9_v0
 
 
@@ -61,7 +61,7 @@ def report(rates: Rates) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of all environments (5)")
+    parser.add_argument("--rounds", type=positive, default=5, help="rounds of all environments (5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="for each environment in a round (1)")
     arguments = parser.parse_args()
     pin_to_one_core()

@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 
-from benchmarks.rounds import pin_to_one_core
+from benchmarks.rounds import pin_to_one_core, positive
 from symphony9_env import BatchedGames
 from symphony9_env.engine import first_illegal, sample_rows, step_rows
 from symphony9_env.rules.game import apply, legal_set, mark_legal
@@ -97,8 +97,8 @@ def measure(num_games: int, rounds: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--num-games", type=int, default=1024, help="games in the batch (1024)")
-    parser.add_argument("--rounds", type=int, default=400, help="steps to take apart (400)")
+    parser.add_argument("--num-games", type=positive, default=1024, help="games in the batch (1024)")
+    parser.add_argument("--rounds", type=positive, default=400, help="steps to take apart (400)")
     arguments = parser.parse_args()
     pin_to_one_core()
     times = measure(arguments.num_games, arguments.rounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import time
@@ -9,6 +10,13 @@ from collections.abc import Callable
 
 Play = Callable[[], int]  # plays for a short while and returns how many steps that were
 Rates = dict[str, list[float]]  # steps a second, by contestant and round
+
+
+def positive(text: str) -> int:
+    """For argparse: a whole number from 1 up."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number from 1 up")
+    return int(text)
 
 
 def pin_to_one_core() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.aec import aec_player
-from benchmarks.rounds import Play, Rates, measure, median, pin_to_one_core, ratio
+from benchmarks.rounds import Play, Rates, measure, median, pin_to_one_core, positive, ratio
 from symphony9_env import BatchedGames, symphony9_v0
 
 BATCHES = (1, 16, 256, 1024, 16384)
@@ -139,7 +139,7 @@ def plot(rates: Rates, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of everybody (5)")
+    parser.add_argument("--rounds", type=positive, default=5, help="rounds of everybody (5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="for each in a round (1)")
     parser.add_argument("--out", type=Path, default=Path("results/throughput"), help="folder for JSON and plot")
     arguments = parser.parse_args()

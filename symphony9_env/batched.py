@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
-from symphony9_env.options import OptionValues, check_seed, make_options
+from symphony9_env.options import SEED_BITS, OptionValues, check_seed, make_options
 from symphony9_env.records import Record, make_record
-from symphony9_env.rules.chance import SEED_BITS
 from symphony9_env.rules.deals import pack_box, read_setup, write_setup
 from symphony9_env.rules.game import play
 from symphony9_env.rules.state import GAME, NONE, Games, new_games

@@ -16,7 +16,6 @@ import functools
 import hashlib
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -137,36 +136,22 @@ def wrapping(function: F) -> F:
 
 
 class _Notice(event.Listener):
-    """Says, once a process, that compiling takes a while (only when nothing was in the cache)."""
+    """Says, once a process, that compiling takes a while (only when something was not in the cache)."""
 
     def __init__(self) -> None:
-        self.depth = 0
-        self.seconds = 0.0
         self.said = False
 
     def on_start(self, compiling: Any) -> None:
-        if not self._ours(compiling):
+        function = compiling.data["dispatcher"].py_func
+        if self.said or not str(function.__module__).startswith("symphony9_env."):
             return
-        if not self.said:
-            self.said = True
-            where = f"kept in {_FOLDER}" if _CACHED else "the cache folder is not writable: not kept"
-            print(f"symphony9_env: compiling the rules for their first use: some seconds ({where})", file=sys.stderr)
-        self.depth += 1
-        if self.depth == 1:
-            self.began = time.perf_counter()
+        self.said = True
+        where = f"kept in {_FOLDER}" if _CACHED else "the cache folder is not writable: not kept"
+        print(f"symphony9_env: compiling the rules for their first use: some seconds ({where})", file=sys.stderr)
 
     def on_end(self, compiling: Any) -> None:
-        if self._ours(compiling):
-            self.depth -= 1
-            if self.depth == 0:
-                self.seconds += time.perf_counter() - self.began
-
-    @staticmethod
-    def _ours(compiling: Any) -> bool:
-        function = compiling.data["dispatcher"].py_func
-        return str(function.__module__).startswith("symphony9_env.")
+        pass
 
 
-NOTICE: Final = _Notice()
 if COMPILED:
-    event.register("numba:compile", NOTICE)  # type: ignore[no-untyped-call]
+    event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

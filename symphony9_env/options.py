@@ -10,11 +10,12 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, TypedDict, Unpack
 
 from symphony9_env.components import PLAYER_COUNTS, TABLES, Components, load_components
-from symphony9_env.rules.chance import MAX_SEED
 
 TRACKS: Final = ("historical", "random")
 SCORING: Final = ("random", "A", "B")
 REWARDS: Final = ("win", "margin", "score")
+SEED_BITS: Final = 53  # seeds are 0 ... 2**53 - 1: exact in JSON and in a float64
+MAX_SEED: Final = 2**SEED_BITS - 1
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,11 @@ def _listed(values: tuple[Any, ...]) -> str:
 
 
 __all__ = [
+    "MAX_SEED",
     "OPTION_NAMES",
     "REWARDS",
     "SCORING",
+    "SEED_BITS",
     "TRACKS",
     "OptionValues",
     "Options",

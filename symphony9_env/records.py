@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from symphony9_env import actions
-from symphony9_env.options import OptionValues, check_num_players
-from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.options import MAX_SEED, OptionValues, check_num_players
 from symphony9_env.rules.deals import read_setup
 from symphony9_env.rules.state import OVER, Games
 from symphony9_env.views.seat import score_sheet
@@ -112,13 +111,14 @@ def _check_result(result: Any, env: RawEnv) -> None:
             f"record, after action {len(env.record()['actions']) - 1}: there is a result, but the game is not over"
         )
     right = env.record()["result"]
+    where = f"record, after action {len(env.record()['actions']) - 1}"
     if not isinstance(result, Mapping) or set(result) != set(right):
-        raise ValueError(f"record: result must hold scores and winners, not {result!r}")
+        raise ValueError(f"{where}: result must hold scores and winners, not {result!r}")
     scores = result["scores"]
     if not _same_scores(scores, right["scores"]):
-        raise ValueError(f"record: result has scores {scores!r}; the game gives {right['scores']}")
-    if result["winners"] != right["winners"]:
-        raise ValueError(f"record: result has winners {result['winners']!r}; the game gives {right['winners']}")
+        raise ValueError(f"{where}: result has scores {scores!r}; the game gives {right['scores']}")
+    if not isinstance(result["winners"], list | tuple) or list(result["winners"]) != right["winners"]:
+        raise ValueError(f"{where}: result has winners {result['winners']!r}; the game gives {right['winners']}")
 
 
 def _same_scores(scores: Any, right: list[float]) -> bool:
@@ -158,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> Record:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"{os.fspath(path)}: can't be read: {error.strerror}") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)}: not a JSON file: {error}") from error
     _check(record)
     return dict(record)

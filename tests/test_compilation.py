@@ -66,6 +66,18 @@ def test_compiled_and_uncompiled_runs_agree() -> None:
     assert plain.stderr == ""
 
 
+def test_the_rules_tests_pass_uncompiled() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/rules", "tests/test_records.py"],
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 PLAY = """
 from symphony9_env import symphony9_v0, records
 env = symphony9_v0.env(num_players=2, render_mode="ansi")
@@ -160,7 +172,9 @@ def test_every_compiled_function_has_one_signature() -> None:
 def test_several_processes_may_fill_the_cache_at_once(tmp_path: Path) -> None:
     environment = {**os.environ, "SYMPHONY9_CACHE_DIR": str(tmp_path / "cache")}
     running = [
-        subprocess.Popen([sys.executable, "-c", POINTS], env=environment, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", POINTS], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(3)
     ]
     assert [process.communicate()[0].strip() for process in running] == ["9.0"] * 3

@@ -115,6 +115,12 @@ def test_a_file_that_can_not_be_read_is_refused(components: Any) -> None:
         RawEnv(components=components)
 
 
+def test_a_file_nested_too_deep_is_refused(write: Any) -> None:
+    path = write("[bach]\nA = " + "[" * 100_000)
+    with pytest.raises(ValueError, match="nested too deep"):
+        RawEnv(components=path)
+
+
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_bytes(b"\xff\xfe[bach]")

@@ -1,4 +1,4 @@
-"""The docs say what the code does: generated tables are current, code in them runs, names in them exist.
+"""The docs say what the code does: generated tables are current, code in them runs, links lead somewhere.
 
     python -m tests.test_docs     (or: make docs)
 

@@ -136,7 +136,7 @@ def edited(record: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
         (("actions", 0, 1), "bid 3", r"action 0: action 25 \('bid 3'\) is illegal now; player_\d may choose"),
         (("actions", 0, 0), "player_9", "action 0: 'player_9' acts, but player_"),
         (("actions", -1), ..., "there is a result, but the game is not over"),
-        (("result", "scores", 0), 999.0, "result has scores"),
+        (("result", "scores", 0), 999.0, r"record, after action \d+: result has scores"),
         (("result", "scores", 0), float("nan"), "result has scores"),
         (("result", "scores", 0), "12", "result has scores"),
         (("result", "scores"), [], "result has scores"),
@@ -149,6 +149,24 @@ def test_what_does_not_fit_the_rules_is_refused_with_the_place(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         list(records.replay(edited(record, *path, value=value)))
+
+
+@pytest.mark.parametrize("error", [1 / 6, -0.5, 1e-3])
+def test_a_small_error_in_a_score_is_refused_and_a_rounded_third_is_not(record: dict[str, Any], error: float) -> None:
+    right = record["result"]["scores"][1]
+    record["result"]["scores"][1] = right + error
+    with pytest.raises(ValueError, match="result has scores"):
+        list(records.replay(record))
+    record["result"]["scores"][1] = right + 1e-9
+    record["result"]["winners"] = tuple(record["result"]["winners"])
+    list(records.replay(record))
+
+
+def test_a_file_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 200_000)
+    with pytest.raises(ValueError, match="not a JSON file"):
+        records.load(path)
 
 
 def test_a_move_after_the_end_is_refused(record: dict[str, Any]) -> None:

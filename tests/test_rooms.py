@@ -15,7 +15,7 @@ ROOMS = {  # room: what it may import of ours, itself apart
     "compilation": set(),
     "components": set(),
     "actions": {"components"},
-    "options": {"components", "rules.chance"},
+    "options": {"components"},
     "rules": {"compilation", "components", "actions", "options"},
     "views": {"compilation", "components", "actions", "rules"},
     "rewards": {"compilation", "options", "rules"},

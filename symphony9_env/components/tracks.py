@@ -17,7 +17,7 @@ MAX_SPACES: Final = 8
 MAX_REPUTATION: Final = 9
 MAX_TRACK_CUBES: Final = 19  # 20 of a colour in the box, one of them to start with
 NUM_BOT_TILES: Final = 3
-MAX_BOT_AMOUNT: Final = 99
+MAX_BOT_AMOUNT: Final = 99  # a total then still fits the 8 bits that it is added up in
 
 Space = tuple[int, int, int]  # reputation, cubes in every game, further cubes with 4 players
 
@@ -82,6 +82,8 @@ def check_bot_tile(tile: Any, where: str) -> tuple[int, int, int]:
 def _parse(text: str, source: str, default: Components | None) -> Components:
     try:
         data = tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"{source}: not valid TOML: nested too deep") from error
     except tomllib.TOMLDecodeError as error:  # its message names the line, but for the last one
         reason = str(error).replace("at end of document", f"at line {len(text.splitlines())}, the end of the file")
         raise ValueError(f"{source}: not valid TOML: {reason}") from error

@@ -18,10 +18,10 @@ from pettingzoo.utils.env_logger import EnvLogger
 from symphony9_env.actions import BID, HANDS, NAMES, is_bid, num_actions
 from symphony9_env.engine import SEATS, advance
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
-from symphony9_env.options import OptionValues, check_seed, make_options
+from symphony9_env.options import SEED_BITS, OptionValues, check_seed, make_options
 from symphony9_env.records import make_record
 from symphony9_env.rewards import settle
-from symphony9_env.rules.chance import SEED_BITS, next_seed
+from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.deals import pack_box, write_setup
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import DECISIONS, NONE, OVER, Games, new_games
@@ -65,7 +65,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     metadata: ClassVar[dict[str, Any]] = {
         "name": "symphony9_v0",
         "render_modes": list(RENDER_MODES),
-        "is_parallelizable": True,
+        "is_parallelizable": False,  # one seat decides at a time; parallel_env() is for code that wants that API
         "render_fps": 2,
     }
 
@@ -102,7 +102,10 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     @property
     def game(self) -> Games:
-        """The game's record (an array of one), the true state: for search, tests and tools, not for players."""
+        """The game's record (an array of one), the true state: for search, tests and tools, not for players.
+
+        To be read: after writing into it the environment would still show what was before.
+        """
         return self._games
 
     @property
@@ -129,6 +132,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         """
         self._need_reset("resampled")
         twin = copy.deepcopy(self)
+        twin._seed = twin._last_seed = None  # the seed would give the true deal away
         twin._games = resample(self._games, seat, rng)
         for player in range(self.options.num_players):
             total, token = (int(twin._games[name][0, player]) for name in ("hand", "hand_token"))
@@ -197,7 +201,9 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def _step_after_the_end(self, action: int | None) -> None:
         if not self.agents:
-            raise ValueError("step() after the game is over: call reset() first")
+            raise ValueError(f"action {action!r} after the game is over; legal: nothing, call reset() first")
+        if action is not None:
+            raise ValueError(f"action {action!r} after the game is over; legal: None, until all are done")
         self._was_dead_step(action)
 
     def _checked(self, action: Any) -> int:

@@ -35,7 +35,18 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):
         if not isinstance(actions, Mapping) or deciding not in actions:
             raise ValueError(f"no action for {deciding}, who is to decide; actions is {actions!r}")
         observations, rewards, terminations, truncations, infos = super().step(actions)
-        return observations, rewards, terminations, truncations, infos
+        return observations, rewards, terminations, truncations, self._named(infos)
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+        observations, infos = super().reset(seed, options)
+        return observations, self._named(infos)
+
+    def _named(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Infos of the caller's own, each with the agent who is to decide."""
+        deciding = {"active_agent": self.aec_env.agent_selection} if self.aec_env.agents else {}
+        return {agent: {**info, **deciding} for agent, info in infos.items()}
 
 
 def parallel_env(*, render_mode: str | None = None, **options: Unpack[OptionValues]) -> ParallelEnv:

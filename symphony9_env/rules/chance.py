@@ -11,9 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.compilation import entry, rule, wrapping
-
-SEED_BITS: Final = 53  # seeds are 0 ... 2**53 - 1: exact in JSON and in a float64
-MAX_SEED: Final = 2**SEED_BITS - 1
+from symphony9_env.options import SEED_BITS
 
 _GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)

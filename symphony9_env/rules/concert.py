@@ -130,11 +130,13 @@ def penalty(game: Game) -> int:
 
 
 @rule
-def has_cube_to_keep(game: Game, player: int) -> bool:
+def cubes_to_keep(game: Game, player: int) -> int:
+    """The low bonus saves one of those that income takes: own cubes of performers, as a set of musicians."""
+    musicians = 0
     for musician in range(game.num_musicians):
         if game.performing[musician] and cubes(game, player, musician) > 0:
-            return True
-    return False
+            musicians |= 1 << musician
+    return musicians
 
 
 @rule

@@ -8,7 +8,7 @@ from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, PASS, SEL
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import FURNITURE_VALUES
 from symphony9_env.rules.boards import cubes, give_up_cube, has_furniture, sell_furniture
-from symphony9_env.rules.concert import close_hand
+from symphony9_env.rules.concert import close_hand, cubes_to_keep
 from symphony9_env.rules.state import (
     BUY_4,
     BUY_8,
@@ -56,7 +56,7 @@ def legal_set(game: Game) -> int:
     if step == DISCUSS:
         return legal | 1 << PASS | ((1 << int(game.limit) + 1) - 1) << ANNOUNCE
     if step == KEEP_CUBE:
-        return legal | 1 << PASS | _cubes_to_keep(game) << KEEP
+        return legal | 1 << PASS | cubes_to_keep(game, game.player) << KEEP
     if step == GIVE_UP:
         return legal | _own_cubes(game) << DISCARD
     if step == SELL_LAST:
@@ -82,15 +82,6 @@ def _own_cubes(game: Game) -> int:
     for musician in range(NUM_MUSICIANS):
         musicians |= (cubes(game, game.player, musician) > 0) << musician
     return musicians
-
-
-@rule
-def _cubes_to_keep(game: Game) -> int:
-    """Of those that income takes: own cubes of performers."""
-    musicians = 0
-    for musician in range(NUM_MUSICIANS):
-        musicians |= int(game.performing[musician]) << musician
-    return musicians & _own_cubes(game)
 
 
 @rule

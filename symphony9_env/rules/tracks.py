@@ -43,14 +43,6 @@ def uncover_spaces(game: Game, musician: int) -> None:
 
 
 @rule
-def any_cube_left(game: Game) -> bool:
-    for musician in range(game.num_musicians):
-        if game.cubes_left[musician] > 0:
-            return True
-    return False
-
-
-@rule
 def num_cubes_left(game: Game) -> int:
     cubes = 0
     for musician in range(game.num_musicians):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes, seat_of_turn
 from symphony9_env.rules.concert import (
-    has_cube_to_keep,
+    cubes_to_keep,
     is_punished,
     is_success,
     open_hands,
@@ -34,7 +34,7 @@ from symphony9_env.rules.state import (
     TAKE_FREE,
     Game,
 )
-from symphony9_env.rules.tracks import any_cube_left, num_cubes_left
+from symphony9_env.rules.tracks import num_cubes_left
 
 FREE_CUBES = 2
 CUBES_FOR_BOT = 2
@@ -68,9 +68,9 @@ def num_decisions(game: Game, player: int) -> int:
     if step == DISCUSS:
         return 1 if game.discussion else 0
     if step == KEEP_CUBE:
-        return 1 if wins_bonus(game, player, LOW) and has_cube_to_keep(game, player) else 0  # R13
+        return 1 if wins_bonus(game, player, LOW) and cubes_to_keep(game, player) != 0 else 0  # R13
     if step == TAKE_BONUS:
-        return 1 if wins_bonus(game, player, HIGH) and any_cube_left(game) else 0
+        return 1 if wins_bonus(game, player, HIGH) and num_cubes_left(game) > 0 else 0
     if step == GIVE_UP:
         return min(penalty(game), num_cubes(game, player)) if is_punished(game, player) else 0
     return 1 if has_furniture(game, player) else 0  # SELL_LAST (R8)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
+import numpy as np
+
 from symphony9_env.actions import MAX_CONTRIBUTION
 from symphony9_env.components import (
     BUDGET_TOKENS,
@@ -22,6 +24,7 @@ from symphony9_env.components import (
     MUSICIANS,
     PLAYER_COUNTS,
     SCORING_METHODS,
+    TABLES,
 )
 from symphony9_env.components.tracks import MAX_BOT_AMOUNT
 from symphony9_env.rules.state import DECISIONS, NUM_BOARDS, NUM_CLASSES, NUM_ROUNDS, OUTCOMES
@@ -38,7 +41,8 @@ MONEY_SHOWN: Final = 200  # more than this looks like this much
 
 BUDGET_VALUES: Final = tuple(sorted(set(BUDGET_TOKENS)))  # -2, 0, 2
 MAX_COLOUR: Final = MAX_TRACK_CUBES + 1  # cubes of one colour in a game
-MAX_TOTAL: Final = (NUM_BOARDS - 2) * MAX_CONTRIBUTION + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)
+MOST_CUBES: Final = float(np.float32(MAX_COLOUR) * np.float32(1 / CUBES_UNIT))  # as the encoder rounds it
+MAX_TOTAL: Final = 2 * TABLES[2].limit + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)  # more than four players can give
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,10 @@ class Field:
     @property
     def slice(self) -> slice:
         return slice(self.start, self.stop)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.low, self.high
 
 
 _M, _S, _F = len(MUSICIANS), NUM_BOARDS, len(FURNITURE_VALUES)
@@ -127,10 +135,10 @@ _BOARD_ROWS: Final[list[_Row]] = [
         "earlier_cubes",
         (_S, _M),
         0,
-        MAX_COLOUR / CUBES_UNIT,
+        MOST_CUBES,
         f"by seat and musician, from earlier rounds, / {CUBES_UNIT}",
     ),
-    ("new_cubes", (_S, _M), 0, MAX_COLOUR / CUBES_UNIT, f"by seat and musician, of this round, / {CUBES_UNIT}"),
+    ("new_cubes", (_S, _M), 0, MOST_CUBES, f"by seat and musician, of this round, / {CUBES_UNIT}"),
     ("compositions", (_S, _M), 0, NUM_ROUNDS / TILES_UNIT, f"by seat and musician, / {TILES_UNIT}"),
     (
         "contribution",

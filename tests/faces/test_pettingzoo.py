@@ -17,7 +17,8 @@ from pettingzoo.test import api_test, parallel_api_test, performance_benchmark, 
 from symphony9_env import symphony9_v0
 from symphony9_env.actions import NAMES
 from symphony9_env.envs.aec import CheckedEnv, RawEnv
-from symphony9_env.rules.chance import MAX_SEED, next_seed
+from symphony9_env.options import MAX_SEED
+from symphony9_env.rules.chance import next_seed
 from symphony9_env.views import OBSERVATION_SIZE, observation_fields
 from tests.table import finish, legal, setup
 
@@ -285,6 +286,16 @@ def test_in_the_parallel_environment_only_the_deciding_seat_s_action_counts() ->
     assert sum(rewards.values()) == pytest.approx(0)
     assert steps > 60
     assert env.step({}) == ({}, {}, {}, {}, {})
+
+
+def test_the_parallel_environment_s_infos_are_the_caller_s_and_name_who_decides() -> None:
+    env = symphony9_v0.parallel_env(num_players=2)
+    _, infos = env.reset(seed=0)
+    kept = copy.deepcopy(infos)
+    deciding = env.aec_env.agent_selection
+    assert {info["active_agent"] for info in infos.values()} == {deciding}
+    env.step({deciding: 0})
+    assert infos == kept
 
 
 def test_the_parallel_environment_needs_the_deciding_seat_s_action() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import OptionValues
-from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.options import MAX_SEED, OptionValues
 from tests.table import setup
 
 seeds = st.integers(0, MAX_SEED)

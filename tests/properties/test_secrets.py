@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from symphony9_env.actions import HANDS
-from symphony9_env.compilation import plain
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.records import replay
-from symphony9_env.rules.state import NONE, Games, look_at
-from symphony9_env.views import describe, observation_size, resample, seat_view
-from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown, observe
+from symphony9_env.rules.chance import next_seed
+from symphony9_env.rules.state import DECISIONS, NONE, Games, look_at
+from symphony9_env.views import FIELDS, describe, observation_size, resample, seat_view
+from symphony9_env.views.vector import observe
 from tests.properties.strategies import moves, positions, rngs
-from tests.table import play, play_until, table
+from tests.table import bids, legal, play, play_until, quiet, see, table
 
 
 def seen_by(games: Games, seat: int, ledger: bool = False) -> tuple[bytes, str, tuple[int, ...]]:
@@ -37,9 +37,11 @@ def change_secrets(game: Any, seat: int, rng: np.random.Generator) -> None:
             game.furniture[other] = rng.integers(0, 2, 3)
             if game.hand[other] != NONE:
                 game.hand[other], game.hand_token[other] = HANDS[rng.integers(len(HANDS))]
-    game.budget[plain(num_tokens_shown)(game) :] = rng.choice([-2, 0, 2], 6 - plain(num_tokens_shown)(game))
-    shown = plain(num_bot_tiles_shown)(game)
-    game.bot_tiles[shown:] = rng.integers(0, 7, (6 - shown, 3))
+    asked = DECISIONS[game.step]
+    tokens = game.round_index + (asked not in ("take", "take_for_bot", "buy_4", "buy_8"))  # shown at the concert
+    tiles = game.round_index + (asked in ("keep", "bonus", "discard", "sell", "over"))  # drawn when hands open
+    game.budget[tokens:] = rng.choice([-2, 0, 2], 6 - tokens)
+    game.bot_tiles[tiles:] = rng.integers(0, 7, (6 - tiles, 3))
 
 
 @settings(max_examples=150, deadline=None)
@@ -50,6 +52,53 @@ def test_what_is_hidden_from_a_seat_never_moves_what_it_sees(env: RawEnv, rng: n
         other = env.game.copy()
         change_secrets(look_at(other), seat, rng)
         assert seen_by(other, seat) == seen_by(env.game, seat)
+
+
+@settings(max_examples=60, deadline=None)
+@given(positions(), rngs())
+def test_what_is_hidden_from_the_deciding_seat_never_moves_what_is_rendered(
+    env: RawEnv, rng: np.random.Generator
+) -> None:
+    assume(not all(env.terminations.values()))
+    assume(not env.options.ledger)
+    env.render_mode = "ansi"
+    before = env.render()
+    change_secrets(look_at(env.game), env.deciding_seat, rng)
+    assert env.render() == before
+
+
+def test_tokens_and_bot_tiles_are_shown_when_the_rules_show_them() -> None:
+    env = table(2, discussion=True, bot_tiles=[[0, 2, 4]] * 6, budget=[2, -2, 2, 2, 0, 0])
+    seen = {}
+    while see(env, 0).round < 2 or see(env, 0).decision == "take":
+        view = see(env, 0)
+        seen[view.round, view.decision] = (view.budget_token, len(view.bot_tiles_seen))
+        play(env, quiet(legal(env)))
+    assert seen[1, "buy_8"] == (None, 0)
+    assert seen[1, "announce"] == (2, 0)
+    assert seen[1, "bid"] == (2, 0)
+    assert seen[1, "discard"] == (2, 1)
+    assert seen[2, "take"] == (None, 1)
+
+
+def test_sales_and_announcements_are_told_for_their_round_only() -> None:
+    """A total over rounds would give furniture away."""
+    env = table(discussion=True)
+    spots = {field.name: field.slice for field in FIELDS}
+    play(env, "player_0 sell 6")
+    play_until(env, "announce")
+    play(env, "player_0 announce 5")
+    boards, vector = see(env, 1).boards, env.observe("player_1")["observation"]
+    assert [board.sold_this_round for board in boards] == [(), (), (), (6,)]
+    assert [board.announced for board in boards] == [None, None, None, 5]
+    assert vector[spots["sales"]].sum() == vector[spots["announced"]][6] == 1
+    play_until(env, "take")
+    boards, vector = see(env, 1).boards, env.observe("player_1")["observation"]
+    assert see(env, 1).round == 2
+    assert [board.sold_this_round for board in boards] == [()] * 4
+    assert [board.announced for board in boards] == [None] * 4
+    assert not vector[spots["sales"]].any()
+    assert not vector[spots["announced"]].any()
 
 
 def test_the_ledger_shows_the_others_purses() -> None:
@@ -118,6 +167,30 @@ def test_resampling_draws_the_tokens_to_come_from_those_unseen() -> None:
     # one +2 is shown: three +2, two 0, two -2 are left of which five come
     assert later[2] / 3500 == pytest.approx(3 / 7, abs=0.05)
     assert later[-2] / 3500 == pytest.approx(2 / 7, abs=0.05)
+
+
+def test_resampling_draws_the_bot_s_tiles_to_come_evenly_this_round_s_too_while_hands_close() -> None:
+    env = table(2, bot_tiles=[[0, 2, 4]] * 6)
+    play_until(env, "bid")
+    rng = np.random.default_rng(0)
+    samples = [resample(env.game, 0, rng)["bot_tiles"][0] for _ in range(3000)]
+    for round_index in (0, 5):
+        drawn = Counter(tuple(sample[round_index].tolist()) for sample in samples)
+        assert set(drawn) == {(0, 2, 4), (1, 3, 5), (2, 4, 6)}
+        assert min(drawn.values()) > 880  # 1000 expected, sd 26
+    bids(env, 0, 0)
+    assert all(resample(env.game, 0, rng)["bot_tiles"][0, 0].tolist() == [0, 2, 4] for _ in range(30))
+
+
+def test_a_resampled_environment_does_not_know_the_seed() -> None:
+    """It would give the true deal away."""
+    env = RawEnv()
+    env.reset(seed=7)
+    twin = env.resampled(0, np.random.default_rng(0))
+    assert twin.seed is None
+    assert twin.record()["seed"] is None
+    twin.reset()
+    assert twin.seed != next_seed(7)
 
 
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:

@@ -139,7 +139,7 @@ def test_r5_several_winners_choose_clockwise_from_the_start_player() -> None:
 
 
 def test_r4_a_tie_at_0_is_a_tie_for_the_bonus() -> None:
-    """Two players give nothing and the bot's 9 alone makes a low class concert: both have given most."""
+    """Two players give nothing and the bot's 9 alone makes a medium class concert: both have given most."""
     env = at_concert(2, cubes={0: {"mozart": 1}, 1: {"beethoven": 1}, 2: {"handel": 1}}, bot_tiles=[[0, 0, 9]] * 6)
     bids(env, 0, 0)
     view = see(env, 0)

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from symphony9_env.actions import NO_TOKEN
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.deals import read_setup
-from symphony9_env.rules.state import GAME, KEEP_CUBE, look_at
+from symphony9_env.rules.state import GAME, NONE, look_at
 from tests.table import (
     at_concert,
     bids,
@@ -112,3 +113,8 @@ def test_keep_step_is_reached_only_by_a_low_class_concert() -> None:
 def test_a_game_s_record_has_no_padding() -> None:
     """Or equal games could differ in their bytes."""
     assert sum(GAME[name].itemsize for name in GAME.names or ()) == GAME.itemsize
+
+
+def test_no_token_is_the_kernel_s_none() -> None:
+    """Hands of actions.py are kept in fields whose empty value is NONE."""
+    assert NO_TOKEN == NONE

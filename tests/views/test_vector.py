@@ -167,7 +167,41 @@ def test_fields_follow_one_another_without_gap_and_the_ledger_comes_last() -> No
 def test_the_layout_hash_tells_layouts_apart() -> None:
     """A change here means that saved policies no longer fit: raise LAYOUT_VERSION and say so in the changelog."""
     assert layout_hash() != layout_hash(ledger=True)
-    assert layout_hash() == "af6bd83cf17ffba8"
+    assert layout_hash() == "2b5cf800e5cec1c4"
+
+
+def test_the_box_holds_the_most_that_a_field_may_be() -> None:
+    """20 sixths, rounded as the encoder does, are a little more than 20 / 6."""
+    env = table(2, discussion=True)
+    place(
+        env,
+        earlier_cubes=[[20] * 6] * 4,
+        new_cubes=[[20] * 6] * 4,
+        compositions=[[6] * 6] * 4,
+        reputation=[9] * 6,
+        num_uncovered=[8] * 6,
+        cubes_left=[19] * 6,
+        ahead_cubes=[19] * 48,
+        ahead_reputation=[9] * 48,
+        num_successes=6,
+        num_performers=18,
+        outcome=4,
+        total=115,
+        contribution=[99] * 4,
+        announced=[8] * 4,
+        hand=[8] * 4,
+        money=[9999] * 4,
+        budget=[2] * 4 + [0, 0],
+        round_index=5,
+        step=5,
+    )
+    for agent in env.possible_agents:
+        assert env.observation_space(agent).contains(env.observe(agent))
+    assert env.state_space.contains(env.state())
+
+
+def test_fields_have_a_range() -> None:
+    assert {field.range for field in FIELDS if field.name == "furniture"} == {(0, 1)}
 
 
 @pytest.mark.parametrize(("amount", "shown"), [(0, 0), (40, 1), (200, 5), (5000, 5)])
