@@ -10,10 +10,8 @@ import numpy as np
 from symphony9_env.actions import NO_TOKEN
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.deals import read_setup
-from symphony9_env.rules.state import GAME, NONE, look_at
+from symphony9_env.rules.state import GAME, NONE
 from tests.table import (
-    at_concert,
-    bids,
     decision,
     finish,
     legal,
@@ -102,12 +100,6 @@ def test_the_shipped_tracks_never_run_empty_in_the_sponsor_phases() -> None:
         assert {sum(space[1] for space in track) for track in tracks.values()} == {cubes}
         assert len(tracks) * cubes > 6 * picks
         finish(env, np.random.default_rng(0))
-
-
-def test_keep_step_is_reached_only_by_a_low_class_concert() -> None:
-    env = at_concert(cubes={0: {"handel": 1}}, budget=[2, 0, 0, 2, 2, 2])
-    bids(env, 4, 5, 3, 3)
-    assert look_at(env.game).step != KEEP_CUBE
 
 
 def test_a_game_s_record_has_no_padding() -> None:
