@@ -101,7 +101,9 @@ class BatchedGames:
     # Playing.
 
     def step(self, actions: ArrayLike, rows: ArrayLike | None = None) -> None:
-        """Play one decision in every game, or on these rows only (`actions` then has one for each of them).
+        """Play one decision in every game, or on these rows only.
+
+        `actions` has one for each of the rows, in their order, or one for every game of the batch.
 
         An illegal action is a ValueError that names the row and the action, and no game of the batch has moved.
         """
@@ -146,6 +148,8 @@ class BatchedGames:
 
     def _checked_actions(self, actions: ArrayLike, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         given = np.asarray(actions)
+        if given.shape == (self.num_games,) != rows.shape:
+            given = given[rows]  # one for every game: those of the other rows don't matter
         if given.shape != rows.shape:
             raise ValueError(f"actions: shape {given.shape}; needed: one for each row, {rows.shape}")
         if given.size and not np.issubdtype(given.dtype, np.integer):

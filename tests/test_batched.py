@@ -213,8 +213,10 @@ def test_rows_can_be_stepped_selectively() -> None:
     actions = alone.sample_actions()
     twin = alone.copy()
     alone.step(actions[mask], rows=mask)
+    third = twin.copy()
     twin.step(actions[[4, 1]], rows=[4, 1])
-    assert shown(alone) == shown(twin)
+    third.step(actions, rows=[4, 1])  # one for every game
+    assert shown(alone) == shown(twin) == shown(third)
 
 
 CLEARED = ("terminated", "rewards")
@@ -236,7 +238,8 @@ CLEARED = ("terminated", "rewards")
         ([True, True, True], None, "actions: of type bool"),
         (["pass"] * 3, None, "actions: of type"),
         ([0, 18], [0, 2], r"row 2: action 18 \('pass'\) is illegal"),
-        ([0, 0, 0], [0, 2], "actions: shape"),
+        ([0, 0, 18], [0, 2], r"row 2: action 18 \('pass'\) is illegal"),
+        ([0, 0, 0, 0], [0, 2], "actions: shape"),
         ([0], [3], "rows: 3 is not a row; allowed: 0 to 2"),
         ([0], [-1], "rows: -1 is not a row"),
         ([0, 0], [1, 1], "rows: a row is named twice"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,8 @@ def test_replay_as_one_seat_saw_it(tmp_path: Path, capsys: pytest.CaptureFixture
         (["record", "--tracks", "x"], "tracks='x'"),
         (["record", "--components", "nowhere.toml"], "components='nowhere.toml' can't be read"),
         (["record", "--out", "nowhere/game.json"], "nowhere"),
+        (["bench", "--num-games", "0"], "num_games=0; allowed: a whole number from 1 up"),
+        (["bench", "--seconds", "0"], "seconds=0.0; allowed: more than 0"),
         (["replay", "nowhere.json"], "nowhere.json: can't be read"),
         (["replay", "GAME", "--seat", "9"], "seat=9; allowed: 0 to 3"),
     ],
@@ -76,12 +79,17 @@ def test_bad_input_is_one_clear_line(
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", [[], ["record"], ["replay"]])
+@pytest.mark.parametrize("command", [[], ["record"], ["replay"], ["bench"]])
 def test_help_has_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main([*command, "--help"])
     assert stop.value.code == 0
     assert "symphony9 record --seed 7" in capsys.readouterr().out
+
+
+def test_bench_says_how_fast_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--num-games", "8", "--num-players", "2", "--seconds", "0.05"]) == 0
+    assert re.fullmatch(r"[\d,]+ steps/s, [\d,]+ games/s \(.*; 8 games\)\n", capsys.readouterr().out)
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:

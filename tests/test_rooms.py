@@ -24,7 +24,7 @@ ROOMS = {  # room: what it may import of ours, itself apart
     "records": {"actions", "options", "rules", "views", "envs"},
     "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "batched", "records"},
     "symphony9_v0": {"envs"},
-    "cli": {"options", "views", "records", "envs", "symphony9_v0"},
+    "cli": {"batched", "options", "views", "records", "envs", "symphony9_v0"},
 }
 
 
