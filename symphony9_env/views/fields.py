@@ -37,6 +37,9 @@ MONEY_UNIT: Final = 40
 CUBES_UNIT: Final = 6  # on a board
 TILES_UNIT: Final = 4
 TOTAL_UNIT: Final = 16  # of a concert
+SEEN_UNIT: Final = 4  # budget tokens of one kind
+PERFORMERS_UNIT: Final = 18
+TOKEN_UNIT: Final = 2  # of a budget token's value
 MONEY_SHOWN: Final = 200  # more than this looks like this much
 
 BUDGET_VALUES: Final = tuple(sorted(set(BUDGET_TOKENS)))  # -2, 0, 2
@@ -103,9 +106,9 @@ _TABLE_ROWS: Final[list[_Row]] = [
     ("fame", (_M, NUM_CLASSES), 0, 1, "one-hot: low, medium, high"),
     ("scoring", (_M, len(SCORING_METHODS)), 0, 1, "one-hot: what his scoring tile counts (1, 2A, 2B ... 5B, 6)"),
     ("budget_token", (len(BUDGET_VALUES),), 0, 1, "one-hot: this round's token, -2, 0, +2; zeros before it is shown"),
-    ("budget_seen", (len(BUDGET_VALUES),), 0, 1, "tokens shown so far of -2, 0, +2, / 4"),
+    ("budget_seen", (len(BUDGET_VALUES),), 0, 1, f"tokens shown so far of -2, 0, +2, / {SEEN_UNIT}"),
     ("successes", (1,), 0, 1, f"successful concerts so far, / {NUM_ROUNDS}"),
-    ("performers", (1,), 0, 1, "performers so far, / 18"),
+    ("performers", (1,), 0, 1, f"performers so far, / {PERFORMERS_UNIT}"),
     ("outcome", (len(OUTCOMES),), 0, 1, "one-hot: last concert (" + ", ".join(OUTCOMES) + "); zeros before it"),
     ("total", (1,), -2 / TOTAL_UNIT, MAX_TOTAL / TOTAL_UNIT, f"total of the last concert, / {TOTAL_UNIT}"),
 ]
@@ -157,7 +160,7 @@ _LEDGER_ROWS: Final[list[_Row]] = [
 _HIDDEN_ROWS: Final[list[_Row]] = [
     ("all_hands", (_S, 2), 0, 1, f"every seat's closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
     ("all_hand_tokens", (_S, _F), 0, 1, "the token in it"),
-    ("all_budget", (NUM_ROUNDS,), -1, 1, "every round's token, / 2, those to come too"),
+    ("all_budget", (NUM_ROUNDS,), -1, 1, f"every round's token, / {TOKEN_UNIT}, those to come too"),
     ("all_bot_tiles", (NUM_ROUNDS, NUM_CLASSES), 0, MAX_BOT_AMOUNT / MAX_CONTRIBUTION, f"/ {MAX_CONTRIBUTION}"),
 ]
 

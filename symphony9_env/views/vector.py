@@ -31,7 +31,10 @@ from symphony9_env.views.fields import (
     MONEY_SHOWN,
     MONEY_UNIT,
     OBSERVATION_SIZE,
+    PERFORMERS_UNIT,
+    SEEN_UNIT,
     TILES_UNIT,
+    TOKEN_UNIT,
     TOTAL_UNIT,
     at,
 )
@@ -49,9 +52,9 @@ _PER_TRACK_CUBE: Final = _f4(1 / MAX_COLOUR)
 _PER_PLACE: Final = _f4(1 / NUM_MUSICIANS)
 _PER_PENDING: Final = _f4(1 / FREE_CUBES)
 _PER_ROUND: Final = _f4(1 / NUM_ROUNDS)
-_PER_SEEN: Final = _f4(1 / 4)
-_PER_PERFORMER: Final = _f4(1 / 18)
-_PER_TOKEN: Final = _f4(1 / 2)
+_PER_SEEN: Final = _f4(1 / SEEN_UNIT)
+_PER_PERFORMER: Final = _f4(1 / PERFORMERS_UNIT)
+_PER_TOKEN: Final = _f4(1 / TOKEN_UNIT)
 
 _FEWEST_PLAYERS: Final = min(PLAYER_COUNTS)
 _LOWEST_TOKEN: Final = BUDGET_VALUES[0]
