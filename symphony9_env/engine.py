@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rewards import settle_game
-from symphony9_env.rules.chance import advanced, draw_member, mix, seed_of
+from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix, seed_of
 from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.rules.scoring import total_points
 from symphony9_env.rules.setup import deal_game
 from symphony9_env.rules.state import NONE, NUM_BOARDS, OVER, SIXTHS, Game
+from symphony9_env.views.knowledge import open_digest
 from symphony9_env.views.vector import encode
 
 SEATS: Final = NUM_BOARDS
 # Most decisions in a game. A round of four: 8 free picks, 8 purchases, 4 announcements, 4 hands, 8 penalties
 # (or fewer bonuses); six rounds, 12 sales and 4 passes at the end.
 MAX_DECISIONS: Final = 6 * (8 + 8 + 4 + 4 + 8) + 12 + 4
+_FINE: Final = 1 << 24
 
 
 @entry
@@ -155,3 +157,34 @@ def sample_rows(legal: Any, stream: Any, rows: Any, actions: Any) -> None:
         row = rows[place]
         actions[place] = draw_member(stream[row], 0, legal[row])
         stream[row] = advanced(stream[row], 1)
+
+
+@entry
+def play_rows(games: Any, rows: Any, actions: Any, history: Any, length: Any) -> int:
+    """Play one action on each of these rows and note it, nothing more: no view, no next deal.
+
+    Returns the first place whose action is illegal, and then nothing was played; else NONE.
+    """
+    for place in range(len(rows)):
+        action = actions[place]
+        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal_set(games[rows[place]]) >> action & 1:
+            return place
+    for place in range(len(rows)):
+        row = rows[place]
+        history[row, length[row]] = actions[place]
+        length[row] += 1
+        apply(games[row], actions[place])
+    return NONE
+
+
+@entry
+def look_rows(games: Any, rows: Any, seed: Any, observation: Any, mask: Any, chance: Any) -> None:
+    """What the seat to decide sees and may do in each of these rows, and a number from 0 to 1 to draw by.
+
+    The number depends on the seed and on what lies open.
+    """
+    for place in range(len(rows)):
+        game = games[rows[place]]
+        encode(game, int(game.player), observation[place])
+        mark_legal(legal_set(game), mask[place])
+        chance[place] = draw_below(mix(seed ^ open_digest(game)), 0, _FINE) / _FINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,6 +11,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from symphony9_env.batched import BatchedGames
+from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
+from symphony9_env.envs.single import ILLEGAL_REWARD
 from symphony9_env.envs.spaces import action_space, vector_space
 from symphony9_env.options import OptionValues
 from symphony9_env.rules.chance import next_seed
@@ -17,15 +20,13 @@ from symphony9_env.rules.state import Games
 from symphony9_env.views import observation_fields, observation_size
 from symphony9_env.views.vector import observe
 
-ILLEGAL_REWARD = -1.0
-
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
 
 class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any]):
-    """`num_envs` games; in each one seat learns and the others play random legal moves.
+    """`num_envs` games; in each one seat learns and the others are played by agents.
 
     A step plays the learner's decision and all that the others decide until the learner is asked again; rewards that
     fell in between are added up. A finished game is followed by the next at once (`AutoresetMode.SAME_STEP`): its
@@ -33,7 +34,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     game at -1.
 
     Options are those of `raw_env` (render_mode apart), and:
-        opponents: "random".
+        opponents: an agent's name or a saved policy's path for all, or a list of them, clockwise from the learner.
         seat: the learner's seat in every game, or "random": drawn from each game's seed.
         num_threads: as `BatchedGames`.
     """
@@ -44,16 +45,15 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self,
         num_envs: int,
         *,
-        opponents: str = "random",
+        opponents: Opponent | Sequence[Opponent] = "random",
         seat: int | str = "random",
         num_threads: int = 1,
         **options: Unpack[OptionValues],
     ) -> None:
-        if opponents != "random":
-            raise ValueError(f"opponents={opponents!r}; allowed: 'random'")
         self._games = BatchedGames(num_envs, num_threads=num_threads, **options)
         self.options = self._games.options
-        self._fixed_seat = _check_seat(seat, self.options.num_players)
+        self._opponents = Opponents(opponents, self.options.num_players)
+        self._fixed_seat = check_seat(seat, self.options.num_players)
         self.num_envs = self._games.num_games
         self.single_observation_space = vector_space(observation_fields(self.options.ledger))
         self.single_action_space = action_space(self.options)
@@ -120,19 +120,22 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
             rewards[rows] += self._games.rewards[rows, self._seats[rows]]
             ended |= self._games.terminated
             rows = self._others_turn(rows[~ended[rows]])
-            moves = self._games.sample_actions(rows)
+            moves = self._decided(rows)
         return ended
 
     def _begin_games(self, rows: Rows) -> None:
         """Seats for the games just dealt, a random one by the game's seed alone; then moves up to the learner's."""
         if self._fixed_seat is None:
-            self._seats[rows] = [next_seed(int(seed)) % self.options.num_players for seed in self._games.seeds[rows]]
+            self._seats[rows] = [random_seat(int(seed), self.options.num_players) for seed in self._games.seeds[rows]]
         else:
             self._seats[rows] = self._fixed_seat
         rows = self._others_turn(rows)
         while len(rows):
-            self._games.step(self._games.sample_actions(rows), rows=rows)
+            self._games.step(self._decided(rows), rows=rows)
             rows = self._others_turn(rows)
+
+    def _decided(self, rows: Rows) -> Rows:
+        return self._opponents.decide(self._games.games, rows, self._seats[rows])
 
     def _others_turn(self, rows: Rows) -> Rows:
         others: Rows = rows[self._games.player[rows] != self._seats[rows]]
@@ -158,11 +161,3 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     def _infos(self) -> dict[str, Any]:
         every = np.ones(self.num_envs, bool)
         return {"action_mask": self.action_masks(), "_action_mask": every, "seat": self.seats, "_seat": every.copy()}
-
-
-def _check_seat(seat: Any, num_players: int) -> int | None:
-    if isinstance(seat, str) and seat == "random":
-        return None
-    if isinstance(seat, int | np.integer) and not isinstance(seat, bool) and 0 <= seat < num_players:
-        return int(seat)
-    raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}, or 'random'")

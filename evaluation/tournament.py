@@ -1,0 +1,198 @@
+"""Agents against each other on duplicate deals, with ratings, intervals and a report.
+
+    python -m evaluation.tournament --agents random,greedy,investor,planner --num-players 4 --games 1000 --out runs/all
+    python -m evaluation.tournament --agents planner,search:100 --num-players 2 --games 400 --out runs/search
+    python -m evaluation.tournament --agents planner,greedy --tables one-against-rest --games 800 --out runs/one
+    python -m evaluation.tournament --agents planner,my_policy.safetensors --num-players 3 --out runs/mine
+
+Fewer agents than seats: all compositions of a table are played; more: all tables. Each table has its own deal and plays
+it in every rotation. `--games` is rounded up to whole rounds of this. Run the same command again to go on after a
+stop, or with more games to make it longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from tqdm import tqdm
+
+from evaluation.chronicle import lines_of, record_of
+from evaluation.console import add_game_options, between, game_options, percent, run, table, whole
+from evaluation.matches import TABLES, Schedule, play
+from evaluation.report import write_report
+from evaluation.store import Folder
+from evaluation.summary import Games, Results, summarise
+from symphony9_env import __version__, agents, records
+from symphony9_env.agents import Agent
+from symphony9_env.options import Options, check_seed
+from symphony9_env.rules.chance import next_seed
+
+BATCH_SECONDS: Final = 2.0  # how long a batch should take: so much is lost by a kill, so often the bar moves
+MAX_BATCH: Final = 4096
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m evaluation.tournament",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = f"{', '.join(agents.names())}, search:N, or paths of saved policies"
+    made.add_argument("--agents", required=True, help=f"who plays, with commas between: {names}")
+    made.add_argument("--games", type=whole, default=400, help="how many, rounded up to whole rounds (default: 400)")
+    made.add_argument("--out", required=True, help="folder for results.json, games.csv, report.html and records")
+    made.add_argument("--tables", choices=TABLES, default="all", help="who sits with whom (default: all)")
+    made.add_argument("--seed", type=int, default=0, help="of the deals and the agents (default: 0)")
+    made.add_argument("--records", type=int, default=12, help="games kept as records for watching (default: 12)")
+    made.add_argument("--num-threads", type=whole, default=1, help="threads for search (default: 1)")
+    add_game_options(made)
+    return made
+
+
+def make_agents(named: str, num_players: int, seed: int, num_threads: int) -> list[Agent]:
+    """The agents of a list of names, each with a seed of its own."""
+    names = [name.strip() for name in named.split(",")]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"--agents: {twice[0]!r} is named twice")
+    made = []
+    for number, name in enumerate(names):
+        agent = agents.make(name, seed=next_seed(next_seed(seed) ^ (number + 1)), num_threads=num_threads)
+        agent.check_players(num_players)
+        made.append(agent)
+    return made
+
+
+class Tournament:
+    """Plays what is missing in a folder, and makes the figures of what is there."""
+
+    def __init__(
+        self, players: list[Agent], options: Options, out: str, *, seed: int, kind: str = "all", num_records: int = 12
+    ) -> None:
+        self.players = players
+        self.names = [agent.name for agent in players]
+        self.options = options
+        self.schedule = Schedule(len(players), options.num_players, check_seed(seed), kind)
+        self.num_records = num_records
+        self.folder = Folder(out, self._settings(seed, kind))
+
+    def _settings(self, seed: int, kind: str) -> dict[str, Any]:
+        """What may not change when a tournament goes on."""
+        named = ("num_players", "tracks", "scoring", "discussion")
+        options = {name: getattr(self.options, name) for name in named}
+        components = self.options.components
+        return {
+            "version": __version__,
+            "agents": self.names,
+            **options,
+            "components": None if components is None else str(components),
+            "tables": kind,
+            "seed": seed,
+        }
+
+    @property
+    def num_played(self) -> int:
+        return len(self.folder.lines) // self.options.num_players
+
+    def play(self, num_games: int) -> None:
+        """Play up to so many games, in batches of about two seconds; each is kept as soon as it is over."""
+        wanted = self.schedule.rounded(num_games)
+        batch = self.options.num_players
+        with tqdm(total=wanted, initial=self.num_played, unit=" games", disable=None, smoothing=0.1) as bar:
+            while self.num_played < wanted:
+                begun = time.perf_counter()
+                numbers = range(self.num_played, min(self.num_played + batch, wanted))
+                self._play_batch(numbers)
+                bar.update(len(numbers))
+                passed = time.perf_counter() - begun
+                batch = max(self.options.num_players, min(2 * batch, MAX_BATCH, int(batch * BATCH_SECONDS / passed)))
+
+    def _play_batch(self, numbers: range) -> None:
+        played = play([self.schedule.game(number) for number in numbers], self.players, self.options)
+        for one in played:
+            if one.game.number < self.num_records:
+                folder = self.folder.path / "records"
+                folder.mkdir(exist_ok=True)
+                records.save(record_of(one, self.options), folder / f"game-{one.game.number}.json")
+        self.folder.add([line for one in played for line in lines_of(one, self.names, self.options)])
+
+    def results(self) -> Results:
+        games = Games(self.folder.lines, self.names, self.options.num_players)
+        return summarise(games, self.folder.settings)
+
+    def finish(self, command: str) -> tuple[Results, Path]:
+        """Write results.json and report.html."""
+        results = {**self.results(), "command": command}
+        self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
+        games = Games(self.folder.lines, self.names, self.options.num_players)
+        kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
+        return results, write_report(self.folder, results, games, [file.name for file in kept])
+
+
+def shown(results: Results) -> str:
+    """The table that a person wants to see first."""
+    rows = [
+        [
+            name,
+            f"{one['rating']:.0f}",
+            between(one["rating_95"], lambda number: f"{number:.0f}"),
+            percent(one["win_rate"]),
+            between(one["win_rate_95"], percent),
+            f"{one['mean_score']:.1f}",
+            one["games"],
+        ]
+        for name, one in sorted(results["agents"].items(), key=lambda item: -item[1]["rating"])
+    ]
+    text = table(["agent", "rating", "95 %", "wins a seat", "95 %", "points", "games"], rows)
+    text += f"\npar: {percent(results['par'])} of the games for every seat"
+    if alone := results["one_against_rest"]:
+        cells = [
+            [
+                f"{row['agent']} against {row['against']}",
+                percent(row["win_rate"]),
+                between(row["win_rate_95"], percent),
+                row["games"],
+            ]
+            for row in alone
+        ]
+        text += "\n\n" + table(["one against a table of another", "wins", "95 %", "games"], cells)
+    return text
+
+
+def main(arguments: list[str] | None = None) -> None:
+    chosen = parser().parse_args(arguments)
+    options = game_options(chosen)
+    players = make_agents(chosen.agents, options.num_players, check_seed(chosen.seed), chosen.num_threads)
+    tournament = Tournament(
+        players, options, chosen.out, seed=chosen.seed, kind=chosen.tables, num_records=chosen.records
+    )
+    wanted = tournament.schedule.rounded(chosen.games)
+    tables, seats = len(tournament.schedule.tables), options.num_players
+    print(f"{wanted} games: rounds of {tables} tables × {seats} rotations; {tournament.num_played} played before")
+    stopped = False
+    try:
+        tournament.play(chosen.games)
+    except KeyboardInterrupt:
+        stopped = True
+        print(
+            f"\nstopped: {tournament.num_played} of {wanted} games are kept; the same command goes on", file=sys.stderr
+        )
+    if tournament.num_played == 0:
+        raise KeyboardInterrupt
+    command = "python -m evaluation.tournament " + shlex.join(arguments if arguments is not None else sys.argv[1:])
+    results, report = tournament.finish(command)
+    print(shown(results))
+    print(
+        f"\n{report} (open it in a browser), results.json and games.csv beside it; {len(list(report.parent.glob('records/*.json')))} games in records/"
+    )
+    if stopped:
+        raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(run("tournament", main))

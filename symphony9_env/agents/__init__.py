@@ -1,0 +1,64 @@
+"""Who plays: scripted players, search, saved policies; one protocol for all.
+
+>>> from symphony9_env import agents, symphony9_v0
+>>> env = symphony9_v0.env(num_players=4)
+>>> env.reset(seed=7)
+>>> agents.make("planner", seed=1).choose(env)
+0
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import secrets
+from typing import Final
+
+from symphony9_env.agents.base import Agent
+from symphony9_env.agents.policy import SUFFIX, Card, PolicyAgent, load_policy, save_policy
+from symphony9_env.agents.scripted import STRATEGIES, ScriptedAgent
+from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
+from symphony9_env.options import SEED_BITS, check_seed
+
+SEARCH: Final = "search"
+
+
+def names() -> list[str]:
+    """The names that `make` knows; `search` also takes a number of playouts, as in `search:100`."""
+    return [*STRATEGIES, SEARCH]
+
+
+def make(name: str | os.PathLike[str] | Agent, seed: int | None = None, *, num_threads: int = 1) -> Agent:
+    """A player by name ("planner", "search:800") or by the path of a saved policy; an agent is returned as it is.
+
+    The same seed plays the same; without one it is drawn. `num_threads` is for search in many games at once.
+    """
+    if isinstance(name, Agent):
+        return name
+    if not isinstance(name, str | os.PathLike):
+        raise ValueError(f"agent {name!r}; allowed: {_allowed()}")
+    chosen = secrets.randbits(SEED_BITS) if seed is None else check_seed(seed)
+    text = os.fspath(name)
+    if text in STRATEGIES:
+        return ScriptedAgent(text, chosen)
+    kind, colon, playouts = text.partition(":")
+    if kind == SEARCH:
+        return SearchAgent(_playouts(text, playouts) if colon else DEFAULT_PLAYOUTS, chosen, num_threads=num_threads)
+    if isinstance(name, os.PathLike) or text.endswith(SUFFIX) or os.path.exists(text) or os.sep in text:
+        return PolicyAgent.load(text, chosen)
+    near = difflib.get_close_matches(text, names(), 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"unknown agent {text!r}; {hint}allowed: {_allowed()}")
+
+
+def _playouts(name: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise ValueError(f"agent {name!r}; allowed: search:N with N playouts a decision, 1 to 1000000")
+    return int(text)
+
+
+def _allowed() -> str:
+    return f"{', '.join(names())}, search:N, or the path of a saved policy"
+
+
+__all__ = ["Agent", "Card", "load_policy", "make", "names", "save_policy"]

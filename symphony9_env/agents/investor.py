@@ -1,0 +1,60 @@
+"""`investor`: plays the concerts. Holds cubes of those who will be paid best and bids for their class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symphony9_env.agents.bidding import pay_of_class
+from symphony9_env.agents.greedy import fair_share, worth_of_composition
+from symphony9_env.agents.trading import contribute, trade
+from symphony9_env.compilation import rule
+from symphony9_env.rules.scoring import MONEY_PER_POINT
+from symphony9_env.rules.state import (
+    CONTRIBUTE,
+    DISCUSS,
+    LOW,
+    NONE,
+    NUM_CLASSES,
+    NUM_MUSICIANS,
+    Game,
+)
+from symphony9_env.rules.tracks import fame
+
+FAVOURED = 0.6  # how likely the class one works for comes about
+OTHERWISE = 0.2
+HONOUR = 0.4  # of a composition's points: it costs half the cubes
+
+
+@rule
+def investor_move(game: Game) -> int:
+    favourite = best_paid_class(game, int(game.player))
+    if game.step == CONTRIBUTE or game.step == DISCUSS:
+        return contribute(game, what_is_missing(game, favourite))
+    worth = np.zeros(NUM_MUSICIANS)
+    for musician in range(game.num_musicians):
+        likely = FAVOURED if fame(game, musician) == favourite else OTHERWISE
+        pay = likely * game.income[fame(game, musician)] / MONEY_PER_POINT
+        worth[musician] = pay + HONOUR * worth_of_composition(game, musician)
+    return trade(game, worth, 1 / MONEY_PER_POINT)
+
+
+@rule
+def best_paid_class(game: Game, player: int) -> int:
+    """The class that would leave a player with most, its pay less what he would have to give for it."""
+    best, most = LOW, -100
+    for concert_class in range(NUM_CLASSES):
+        left = pay_of_class(game, player, concert_class) - what_is_missing(game, concert_class)
+        if left > most:
+            best, most = concert_class, left
+    return best
+
+
+@rule
+def what_is_missing(game: Game, concert_class: int) -> int:
+    """To the middle of that class, if the others give what they gave last time (at first: an equal share)."""
+    target = (int(game.class_from[concert_class]) + int(game.class_to[concert_class])) // 2
+    missing = target - int(game.budget[game.round_index])
+    for board in range(game.num_boards):
+        if board != game.player:
+            missing -= fair_share(game, LOW) if game.outcome == NONE else int(game.contribution[board])
+    return min(max(missing, 0), int(game.limit))

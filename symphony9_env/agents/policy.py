@@ -1,0 +1,211 @@
+"""A saved policy: one safetensors file with the network's weights and, as JSON, all that is needed to play by it.
+
+Nothing in it is code. It plays with the core install: the network is small and runs in NumPy. It encodes what a
+seat sees by its own layout, so a policy trained with the ledger plays in games without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
+from symphony9_env.agents.base import Agent, Rows
+from symphony9_env.components import PLAYER_COUNTS
+from symphony9_env.engine import look_rows
+from symphony9_env.rules.state import Games
+from symphony9_env.views import LAYOUT_VERSION, layout_hash, observation_size
+
+FORMAT: Final = "symphony9-policy"
+FORMAT_VERSION: Final = 1
+SUFFIX: Final = ".safetensors"
+ACTIVATIONS: Final = ("tanh", "relu")
+
+Weights = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a policy file says of itself, besides its weights."""
+
+    num_players: tuple[int, ...]  # the games it may play in
+    hidden: tuple[int, ...]  # sizes of the hidden layers
+    activation: str = "tanh"
+    ledger: bool = False  # whether its observation has the ledger
+    temperature: float = 0.0  # 0: the best action; else it draws from softmax(logits / temperature)
+    options: dict[str, Any] = field(default_factory=dict)  # of the environment it was trained in
+    training: dict[str, Any] = field(default_factory=dict)  # how long, on what, with what result
+
+    def sizes(self) -> tuple[int, ...]:
+        """From the observation to an output for every action, with the discussion's."""
+        return (observation_size(self.ledger), *self.hidden, NUM_ACTIONS_DISCUSSION)
+
+
+def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
+    """Write a policy; `weights` are those of `weight_names`. A file is there whole or not at all."""
+    target = Path(path)
+    _check_card(card)
+    _check_weights(card, weights)
+    about = {
+        "layout_version": LAYOUT_VERSION,
+        "layout_hash": layout_hash(card.ledger),
+        "weights_hash": _hash(weights),
+        **asdict(card),
+    }
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        save_file(weights, draft, {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": json.dumps(about)})
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:
+    """Read a policy, or say in a ValueError why the file is none that can be played."""
+    try:
+        return _load(Path(path))
+    except ValueError as error:
+        raise ValueError(f"policy {os.fspath(path)}: {error}") from None
+
+
+def _load(path: Path) -> tuple[Card, Weights]:
+    if path.is_dir():
+        raise ValueError("is a folder; needed: a policy file")
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise ValueError("no such file") from None
+    except OSError as error:
+        raise ValueError(f"can't be read: {error.strerror or error}") from None
+    except (SafetensorError, TypeError, MemoryError) as error:
+        raise ValueError(f"is no policy, or is damaged or cut short ({error})") from None
+    about = _read_about(metadata)
+    card = _read_card(about)
+    _check_weights(card, weights)
+    if about.get("weights_hash") != _hash(weights):
+        raise ValueError("is damaged: its weights are not those that were saved")
+    return card, weights
+
+
+def _read_about(metadata: dict[str, str]) -> dict[str, Any]:
+    kind, _, version = metadata.get("format", "").partition("/")
+    if kind != FORMAT or not version.isdecimal():
+        raise ValueError("is a safetensors file, but no policy of this game")
+    if int(version) != FORMAT_VERSION:
+        raise ValueError(f"has format version {version}; this version of symphony9_env reads {FORMAT_VERSION}")
+    try:
+        about = json.loads(metadata.get("policy", ""))
+    except ValueError:
+        about = None
+    if not isinstance(about, dict):
+        raise ValueError("is damaged: its description is no JSON object")
+    return about
+
+
+def _read_card(about: dict[str, Any]) -> Card:
+    names = Card.__dataclass_fields__
+    if missing := [name for name in (*names, "layout_version", "layout_hash") if name not in about]:
+        raise ValueError(f"is damaged: its description has no {missing[0]!r}")
+    values = {name: about[name] for name in names}
+    for name in ("num_players", "hidden"):
+        if not isinstance(values[name], list) or not all(type(item) is int for item in values[name]):
+            raise ValueError(f"is damaged: {name}={values[name]!r}; needed: a list of whole numbers")
+        values[name] = tuple(values[name])
+    card = Card(**values)
+    _check_card(card)
+    ours = layout_hash(card.ledger)
+    if about["layout_version"] != LAYOUT_VERSION or about["layout_hash"] != ours:
+        theirs = f"version {about['layout_version']}, {about['layout_hash']}"
+        raise ValueError(f"has an unknown observation layout ({theirs}); this is version {LAYOUT_VERSION}, {ours}")
+    return card
+
+
+def _check_card(card: Card) -> None:
+    if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
+        raise ValueError(f"num_players={list(card.num_players)}; allowed: some of {list(PLAYER_COUNTS)}")
+    if not all(0 < size <= 65536 for size in card.hidden):
+        raise ValueError(f"hidden={list(card.hidden)}; allowed: layer sizes from 1 up")
+    if card.activation not in ACTIVATIONS:
+        raise ValueError(f"activation={card.activation!r}; allowed: {', '.join(ACTIVATIONS)}")
+    if type(card.ledger) is not bool:
+        raise ValueError(f"ledger={card.ledger!r}; allowed: true, false")
+    if not isinstance(card.temperature, int | float) or not 0 <= card.temperature <= 100:
+        raise ValueError(f"temperature={card.temperature!r}; allowed: 0 to 100")
+
+
+def weight_names(card: Card) -> list[tuple[str, str]]:
+    """The layers' weights (outputs × inputs) and biases, first layer first."""
+    return [(f"policy.{layer}.weight", f"policy.{layer}.bias") for layer in range(len(card.hidden) + 1)]
+
+
+def _check_weights(card: Card, weights: Weights) -> None:
+    """The layers of the policy must be there and fit; a value network may lie beside them."""
+    sizes = card.sizes()
+    for layer, (weight, bias) in enumerate(weight_names(card)):
+        for name, shape in ((weight, (sizes[layer + 1], sizes[layer])), (bias, (sizes[layer + 1],))):
+            if name not in weights:
+                raise ValueError(f"has no {name!r}; needed: {len(sizes) - 1} layers {sizes}")
+            if weights[name].shape != shape or weights[name].dtype != np.float32:
+                found = f"{weights[name].dtype} {weights[name].shape}"
+                raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
+            if not np.isfinite(weights[name]).all():
+                raise ValueError(f"{name!r} has values that are no numbers")
+
+
+def _hash(weights: Weights) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        digest.update(name.encode() + b"\0" + np.ascontiguousarray(weights[name]).tobytes())
+    return digest.hexdigest()
+
+
+class PolicyAgent(Agent):
+    def __init__(self, name: str, card: Card, weights: Weights, seed: int) -> None:
+        self.name = name
+        self.seed = seed
+        self.card = card
+        # Transposed once: a batch of observations is multiplied from the left.
+        self._layers = [(np.ascontiguousarray(weights[w].T), weights[b]) for w, b in weight_names(card)]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], seed: int) -> PolicyAgent:
+        return cls(os.fspath(path), *load_policy(path), seed)
+
+    def check_players(self, num_players: int) -> None:
+        if num_players not in self.card.num_players:
+            fits = " or ".join(str(count) for count in self.card.num_players)
+            raise ValueError(f"policy {self.name} is for {fits} players; this game has {num_players}")
+
+    def decide(self, games: Games, rows: Rows) -> Rows:
+        for count in np.unique(games["num_players"][rows]).tolist():
+            self.check_players(count)
+        observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
+        mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
+        chance = np.empty(len(rows))
+        look_rows(games, rows, np.uint64(self.seed), observation, mask, chance)
+        logits = np.where(mask == 1, self.logits(observation), -np.inf)
+        if self.card.temperature == 0:
+            return np.argmax(logits, axis=1)
+        odds = np.exp((logits - logits.max(axis=1, keepdims=True)) / self.card.temperature)
+        edges = np.cumsum(odds, axis=1)
+        return np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+
+    def logits(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The network's output for each action, before masking."""
+        values = observation
+        for layer, (weight, bias) in enumerate(self._layers):
+            values = values @ weight + bias
+            if layer < len(self._layers) - 1:
+                values = np.tanh(values) if self.card.activation == "tanh" else np.maximum(values, 0)
+        return values

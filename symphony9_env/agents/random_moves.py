@@ -1,0 +1,15 @@
+"""`random`: any legal move, each as likely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symphony9_env.compilation import rule
+from symphony9_env.rules.chance import draw_member
+from symphony9_env.rules.game import legal_set
+from symphony9_env.rules.state import Game
+
+
+@rule
+def random_move(game: Game, stream: Any) -> int:
+    return draw_member(stream, 0, legal_set(game))

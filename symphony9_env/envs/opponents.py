@@ -1,0 +1,58 @@
+"""Who sits at the other seats of an environment with one learner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symphony9_env import agents
+from symphony9_env.agents import Agent
+from symphony9_env.agents.base import Rows
+from symphony9_env.rules.chance import next_seed
+from symphony9_env.rules.state import Games
+
+Opponent = str | os.PathLike[str] | Agent
+
+
+class Opponents:
+    """One agent for each of the other seats, clockwise from the learner's.
+
+    Agents are named as for `agents.make`, one for all or a list of num_players - 1. Each has a seed of its own,
+    always the same: what they do depends on the game alone.
+    """
+
+    def __init__(self, named: Opponent | Sequence[Opponent], num_players: int) -> None:
+        needed = num_players - 1
+        single = isinstance(named, str | os.PathLike | Agent)
+        each = [named] * needed if single else list(named)  # type: ignore[arg-type, list-item]
+        if len(each) != needed:
+            raise ValueError(f"opponents={named!r}: {len(each)} of them; needed: one for all, or a list of {needed}")
+        self.num_players = num_players
+        self.agents: list[Agent] = [agents.make(name, seed=place) for place, name in enumerate(each)]
+
+    def decide(self, games: Games, rows: Rows, seats: Rows) -> Rows:
+        """Their actions on these rows, where none of the learners (in `seats`, one a row) is to decide."""
+        places = (games["player"][rows] - seats - 1) % self.num_players
+        actions = np.empty(len(rows), np.int64)
+        for place, agent in enumerate(self.agents):
+            theirs = places == place
+            if theirs.any():
+                actions[theirs] = agent.decide(games, rows[theirs])
+        return actions
+
+
+def check_seat(seat: Any, num_players: int) -> int | None:
+    """A fixed seat, or None for a random one."""
+    if isinstance(seat, str) and seat == "random":
+        return None
+    if isinstance(seat, int | np.integer) and not isinstance(seat, bool) and 0 <= seat < num_players:
+        return int(seat)
+    raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}, or 'random'")
+
+
+def random_seat(seed: int, num_players: int) -> int:
+    """The learner's seat in the game with this seed, when it is drawn."""
+    return next_seed(seed) % num_players
