@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symphony9_env.options import PLAYER_COUNTS, SCORING, TRACKS, Options
+from symphony9_env.components import PLAYER_COUNTS
+from symphony9_env.options import SCORING, TRACKS, Options
 
 
 def run(command: str, main: Callable[[], None]) -> int:
@@ -67,3 +68,17 @@ def percent(share: float) -> str:
 
 def between(interval: Sequence[float], show: Callable[[float], str]) -> str:
     return f"{show(interval[0])} … {show(interval[1])}"
+
+
+def shown_matches(title: str, rows: Sequence[dict[str, Any]]) -> str:
+    """Win rates of one agent against a table full of another."""
+    cells = [
+        [
+            f"{row['agent']} against {row['against']}",
+            percent(row["win_rate"]),
+            between(row["win_rate_95"], percent),
+            row["games"],
+        ]
+        for row in rows
+    ]
+    return table([title, "wins", "95 %", "games"], cells)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from evaluation.summary import Games, Results
@@ -18,8 +19,12 @@ from symphony9_env.rules.state import OUTCOMES
 # Told apart by people with colour blindness too (Okabe and Ito).
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 OUTCOME_COLOURS: Final = ("#9ecae1", "#4292c6", "#08519c", "#fdd0a2", "#e6550d")  # three classes, too little, too much
+TILE_COLOURS: Final = ("#08306b", "#2171b5", "#6baed6", "#00441b", "#238b45", "#a1d99b")  # scoring tiles 1 to 6
+REST_COLOURS: Final = {"money": "#E69F00", "furniture": "#D55E00", "last_works": "#999999"}
+SOLD_COLOURS: Final = ("#f0f0f0", "#c6dbef", "#6baed6", "#08519c")  # 0, 1, 2, 3 tokens
 INK: Final = "#333333"
-STYLE: Final[dict[str, Any]] = {
+ABOVE: Final[dict[str, Any]] = {"textcoords": "offset points", "ha": "center"}
+STYLE: Final[Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "symphony9",
     "font.family": "sans-serif",
@@ -34,6 +39,10 @@ STYLE: Final[dict[str, Any]] = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
 }
+
+
+def as_percent(value: float, _: Any) -> str:
+    return f"{100 * value:.0f} %"
 
 
 def colour(agent: int) -> str:
@@ -71,9 +80,7 @@ def ratings(results: Results) -> str:
             one = results["agents"][name]
             axes.plot(one["rating_95"], [place, place], color=_of(results, name), linewidth=3, solid_capstyle="round")
             axes.plot(one["rating"], place, "o", color=_of(results, name), markersize=8)
-            axes.annotate(
-                f"{one['rating']:.0f}", (one["rating"], place), (0, 8), textcoords="offset points", ha="center"
-            )
+            axes.annotate(f"{one['rating']:.0f}", (one["rating"], place), (0, 8), **ABOVE)
         axes.set_yticks(range(len(order)), order)
         axes.set_ylim(-0.6, len(order) - 0.3)
         axes.set_xlabel("rating (400 points: ten to one)")
@@ -126,29 +133,21 @@ def seats(results: Results) -> str:
         axes.set_xticks(
             range(len(rows)), ["first start\nplayer", *(f"{place} to his left" for place in range(1, len(rows)))]
         )
-        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.yaxis.set_major_formatter(as_percent)
         axes.set_ylabel("games won")
 
     return svg(draw, 6, 3.2)
 
 
 def sources(results: Results) -> str:
-    """Stacked bars: where each agent's points come from."""
+    """Stacked bars: where each agent's points come from, scoring tiles by their number."""
     order = by_rating(results)[::-1]
     kinds = list(next(iter(results["score_by_source"].values())))
-    tiles = [kind for kind in kinds if kind[0].isdecimal()]
-    numbers = sorted({tile[0] for tile in tiles})
-    groups: list[tuple[str, list[str], str]] = [
-        (f"tile {number}", [tile for tile in tiles if tile[0] == number], shade)
-        for number, shade in zip(
-            numbers, ("#08306b", "#2171b5", "#6baed6", "#00441b", "#238b45", "#a1d99b"), strict=False
-        )
+    groups = [
+        (f"tile {number}", [kind for kind in kinds if kind[0] == str(number)], shade)
+        for number, shade in enumerate(TILE_COLOURS, 1)
     ]
-    groups += [
-        ("money", ["money"], "#E69F00"),
-        ("furniture", ["furniture"], "#D55E00"),
-        ("last works", ["last_works"], "#999999"),
-    ]
+    groups += [(kind.replace("_", " "), [kind], shade) for kind, shade in REST_COLOURS.items()]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -156,26 +155,22 @@ def sources(results: Results) -> str:
         for label, members, shade in groups:
             points = np.array([sum(results["score_by_source"][name][kind] for kind in members) for name in order])
             if points.any():
-                axes.barh(
-                    range(len(order)), points, left=left, color=shade, label=label, edgecolor="white", linewidth=0.5
-                )
-            for place, width in enumerate(points):
-                if width >= 4:
-                    dark = shade in ("#08306b", "#2171b5", "#00441b", "#238b45", "#D55E00")
-                    axes.text(
-                        left[place] + width / 2,
-                        place,
-                        f"{width:.0f}",
-                        ha="center",
-                        va="center",
-                        color="white" if dark else INK,
-                    )
+                axes.barh(range(len(order)), points, left=left, color=shade, label=label, edgecolor="white")
+                for place, width in enumerate(points):
+                    if width >= 4:
+                        inside(axes, left[place] + width / 2, place, f"{width:.0f}", shade)
             left += points
         axes.set_yticks(range(len(order)), order)
         axes.set_xlabel("points a game")
         figure.legend(loc="outside lower center", ncols=5)
 
     return svg(draw, 8, 1.9 + 0.5 * len(order))
+
+
+def inside(axes: Any, x: float, y: float, text: str, shade: str) -> None:
+    """A number in the middle of a bar, white on dark."""
+    light = sum(part * weight for part, weight in zip(to_rgb(shade), (0.3, 0.59, 0.11), strict=True))
+    axes.text(x, y, text, ha="center", va="center", color=INK if light > 0.55 else "white")
 
 
 def scoring_tiles(results: Results) -> str:
@@ -202,27 +197,18 @@ def concerts(results: Results) -> str:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
+        numbers = range(1, len(rounds) + 1)
         bottom = np.zeros(len(rounds))
         for outcome, shade in zip(OUTCOMES, OUTCOME_COLOURS, strict=True):
             shares = np.array([row[outcome] for row in rounds])
             label = f"{outcome} class" if outcome in CLASSES else outcome
-            axes.bar(
-                range(1, len(rounds) + 1), shares, bottom=bottom, color=shade, label=label, edgecolor="white", width=0.8
-            )
-            for number, share in enumerate(shares, 1):
+            axes.bar(numbers, shares, bottom=bottom, color=shade, label=label, edgecolor="white")
+            for number, low, share in zip(numbers, bottom, shares, strict=True):
                 if share >= 0.07:
-                    tint = "white" if shade in ("#08519c", "#4292c6", "#e6550d") else INK
-                    axes.text(
-                        number,
-                        bottom[number - 1] + share / 2,
-                        f"{100 * share:.0f}",
-                        ha="center",
-                        va="center",
-                        color=tint,
-                    )
+                    inside(axes, number, low + share / 2, f"{100 * share:.0f}", shade)
             bottom += shares
         axes.set_xlabel("round")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.yaxis.set_major_formatter(as_percent)
         axes.set_ylabel("concerts")
         figure.legend(loc="outside right center", reverse=True)
 
@@ -247,23 +233,19 @@ def bids(results: Results) -> str:
 
 def furniture(results: Results) -> str:
     order = by_rating(results)[::-1]
-    shades = ("#f0f0f0", "#c6dbef", "#6baed6", "#08519c")
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         left = np.zeros(len(order))
-        for sold, shade in enumerate(shades):
+        for sold, shade in enumerate(SOLD_COLOURS):
             shares = np.array([results["furniture_sold"][name][sold] for name in order])
             axes.barh(range(len(order)), shares, left=left, color=shade, edgecolor="white", label=f"{sold} sold")
             for place, share in enumerate(shares):
                 if share >= 0.07:
-                    tint = "white" if sold == 3 else INK
-                    axes.text(
-                        left[place] + share / 2, place, f"{100 * share:.0f}", ha="center", va="center", color=tint
-                    )
+                    inside(axes, left[place] + share / 2, place, f"{100 * share:.0f}", shade)
             left += shares
         axes.set_yticks(range(len(order)), order)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.xaxis.set_major_formatter(as_percent)
         figure.legend(loc="outside lower center", ncols=4)
 
     return svg(draw, 7, 1.5 + 0.4 * len(order))
@@ -276,9 +258,8 @@ def length(games: Games) -> str:
         axes = figure.subplots()
         low, high = int(moves.min()), int(moves.max())
         width = max(1, (high - low) // 40)
-        axes.hist(
-            moves, np.arange(low, high + width + 1, width) - 0.5, color="#56B4E9", edgecolor="white", linewidth=0.4
-        )
+        edges = [edge - 0.5 for edge in range(low, high + width + 1, width)]
+        axes.hist(moves, edges, color="#56B4E9", edgecolor="white", linewidth=0.4)
         axes.set_xlabel("decisions in a game")
         axes.set_ylabel("games")
 

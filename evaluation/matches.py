@@ -22,7 +22,7 @@ from symphony9_env.rules.deals import pack_box
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import NONE, OVER, Games, new_games
 
-TABLES: Final = ("all", "one-against-rest")
+TABLES: Final = ("all", "one-against-rest", "first-against-rest")
 
 Table = tuple[int, ...]  # an agent's number for each seat
 
@@ -40,10 +40,12 @@ class Game:
 def tables(num_agents: int, num_players: int, kind: str = "all") -> list[Table]:
     """All groups that meet: of different agents if there are enough, else with every agent at least once.
 
-    `one-against-rest`: each agent alone against a table full of each other one.
+    `one-against-rest`: each agent alone against a table full of each other one; `first-against-rest`: only the
+    first agent alone.
     """
-    if kind == "one-against-rest":
-        pairs = [(one, other) for one in range(num_agents) for other in range(num_agents) if one != other]
+    if kind != "all":
+        alone = range(num_agents if kind == "one-against-rest" else 1)
+        pairs = [(one, other) for one in alone for other in range(num_agents) if one != other]
         return [(one, *[other] * (num_players - 1)) for one, other in pairs]
     if num_agents >= num_players:
         return list(combinations(range(num_agents), num_players))
@@ -72,9 +74,7 @@ class Schedule:
         order = np.random.default_rng([self._seed, round_number, table]).permutation(self.num_players)
         seats = [self.tables[table][place] for place in order]
         period = next(step for step in range(1, len(seats) + 1) if seats[step:] + seats[:step] == seats)
-        deal = (
-            block * self.num_players + rotation // period
-        )  # A B A B: two rotations differ, so two deals have two each
+        deal = block * self.num_players + rotation // period
         turn = rotation % period
         return Game(number, deal, self._seed_of(deal), tuple(seats[turn:] + seats[:turn]))
 

@@ -96,7 +96,8 @@ def strengths(choices: Choices, weights: Floats) -> Floats:
         theta += np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-9:
             break
-    return theta - theta.mean(1, keepdims=True)
+    centred: Floats = theta - theta.mean(1, keepdims=True)
+    return centred
 
 
 def rate(

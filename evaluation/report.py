@@ -28,7 +28,7 @@ def write_report(folder: Folder, results: Results, games: Games, records: list[s
             results=results,
             order=figures.by_rating(results),
             records=records,
-            sections=[section for section in _sections(results, games)],
+            sections=_sections(results, games),
             percent=percent,
             between=between,
             whole=lambda number: f"{number:.0f}",
@@ -142,4 +142,5 @@ def _about_furniture(results: Results) -> str:
 def _about_length(results: Results) -> str:
     length = results["length"]
     low, _, high = length["quartiles"]
-    return f"Decisions of all players together: {length['mean']:.0f} on average, half of the games {low:.0f} to {high:.0f}."
+    text = f"Decisions of all players together: {length['mean']:.0f} on average, "
+    return text + f"half of the games {low:.0f} to {high:.0f}."

@@ -22,21 +22,11 @@ class Folder:
     """Opens or makes a tournament's folder; a ValueError says what is wrong with it."""
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
-        self.path = Path(path)
+        self.path = make_folder(path)
         self.settings = settings
         self.games = self.path / "games.csv"
-        self._make()
         self._check_settings()
         self.lines = self._read_games()
-
-    def _make(self) -> None:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            probe = self.path / f".probe-{os.getpid()}"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise ValueError(f"--out {self.path}: can't be written to ({error.strerror})") from None
 
     def _check_settings(self) -> None:
         """A folder belongs to one tournament; only its length may change."""
@@ -83,6 +73,19 @@ class Folder:
         file = self.path / name
         write_text(file, text)
         return file
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """A folder that can be written to; a ValueError says why it can't."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ValueError(f"--out {folder}: can't be written to ({error.strerror})") from None
+    return folder
 
 
 def _typed(line: dict[str, str]) -> Line:

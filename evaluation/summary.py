@@ -36,7 +36,8 @@ class Games:
         return np.array(values, kind).reshape(-1, self.num_players)
 
     def seats_of(self, agent: int) -> NDArray[np.bool_]:
-        return self.agents == agent
+        seats: NDArray[np.bool_] = self.agents == agent
+        return seats
 
 
 def summarise(games: Games, settings: dict[str, Any]) -> Results:

@@ -23,7 +23,7 @@ from typing import Any, Final
 from tqdm import tqdm
 
 from evaluation.chronicle import lines_of, record_of
-from evaluation.console import add_game_options, between, game_options, percent, run, table, whole
+from evaluation.console import add_game_options, between, game_options, percent, run, shown_matches, table, whole
 from evaluation.matches import TABLES, Schedule, play
 from evaluation.report import write_report
 from evaluation.store import Folder
@@ -151,16 +151,7 @@ def shown(results: Results) -> str:
     text = table(["agent", "rating", "95 %", "wins a seat", "95 %", "points", "games"], rows)
     text += f"\npar: {percent(results['par'])} of the games for every seat"
     if alone := results["one_against_rest"]:
-        cells = [
-            [
-                f"{row['agent']} against {row['against']}",
-                percent(row["win_rate"]),
-                between(row["win_rate_95"], percent),
-                row["games"],
-            ]
-            for row in alone
-        ]
-        text += "\n\n" + table(["one against a table of another", "wins", "95 %", "games"], cells)
+        text += "\n\n" + shown_matches("one against a table of another", alone)
     return text
 
 
@@ -187,9 +178,7 @@ def main(arguments: list[str] | None = None) -> None:
     command = "python -m evaluation.tournament " + shlex.join(arguments if arguments is not None else sys.argv[1:])
     results, report = tournament.finish(command)
     print(shown(results))
-    print(
-        f"\n{report} (open it in a browser), results.json and games.csv beside it; {len(list(report.parent.glob('records/*.json')))} games in records/"
-    )
+    print(f"\n{report} (open it in a browser); results.json, games.csv and records/ are beside it")
     if stopped:
         raise KeyboardInterrupt
 

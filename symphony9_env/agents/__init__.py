@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import secrets
 from typing import Final
 
@@ -21,6 +22,7 @@ from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.options import SEED_BITS, check_seed
 
 SEARCH: Final = "search"
+MAX_PLAYOUTS: Final = 1_000_000
 
 
 def names() -> list[str]:
@@ -41,9 +43,8 @@ def make(name: str | os.PathLike[str] | Agent, seed: int | None = None, *, num_t
     text = os.fspath(name)
     if text in STRATEGIES:
         return ScriptedAgent(text, chosen)
-    kind, colon, playouts = text.partition(":")
-    if kind == SEARCH:
-        return SearchAgent(_playouts(text, playouts) if colon else DEFAULT_PLAYOUTS, chosen, num_threads=num_threads)
+    if re.match(rf"{SEARCH}(?![^:@])", text):
+        return _make_search(text, chosen, num_threads)
     if isinstance(name, os.PathLike) or text.endswith(SUFFIX) or os.path.exists(text) or os.sep in text:
         return PolicyAgent.load(text, chosen)
     near = difflib.get_close_matches(text, names(), 1)
@@ -51,10 +52,16 @@ def make(name: str | os.PathLike[str] | Agent, seed: int | None = None, *, num_t
     raise ValueError(f"unknown agent {text!r}; {hint}allowed: {_allowed()}")
 
 
-def _playouts(name: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
-        raise ValueError(f"agent {name!r}; allowed: search:N with N playouts a decision, 1 to 1000000")
-    return int(text)
+def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
+    found = re.fullmatch(rf"{SEARCH}(?::(\d+))?(?:@(\w+))?", text)
+    playouts = int(found[1] or DEFAULT_PLAYOUTS) if found else 0
+    rivals = found[2] if found else None
+    if not 1 <= playouts <= MAX_PLAYOUTS or rivals not in (None, *STRATEGIES):
+        wanted = (
+            f"search:N with 1 to {MAX_PLAYOUTS} playouts a decision, or search:N@ and one of {', '.join(STRATEGIES)}"
+        )
+        raise ValueError(f"agent {text!r}; allowed: {wanted}")
+    return SearchAgent(playouts, seed, rivals=rivals, num_threads=num_threads)
 
 
 def _allowed() -> str:

@@ -1,7 +1,8 @@
 """`planner`: weighs compositions, concerts, deaths and money together, all in points at the end of the game.
 
 A cube is worth the better chance of this round's composition, what the concerts may pay for it, and a part of what
-a rival loses by it. `prospects` says what a composition is worth, `bidding` what to contribute, `trading` does the rest.
+a rival loses by it. `prospects` says what a composition is worth, `bidding` what to contribute; `trading` does the
+rest.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def _check_card(card: Card) -> None:
 
 
 def weight_names(card: Card) -> list[tuple[str, str]]:
-    """The layers' weights (outputs × inputs) and biases, first layer first."""
+    """The layers' weights (outputs, inputs) and biases, first layer first."""
     return [(f"policy.{layer}.weight", f"policy.{layer}.bias") for layer in range(len(card.hidden) + 1)]
 
 

@@ -4,7 +4,9 @@ Before each playout all that the seat can't know is drawn anew, so a playout is 
 follows its tree and, past the tree's edge, the planner; its rivals are played by models of players. A node is a
 decision of the seat as it would see it: worlds that look alike share it. Closed hands stay hidden: each rival's
 is a fresh guess of what he would contribute, and the seat's own bid is chosen against all of them at once.
-A playout counts as its share of the win. The planner's choice comes first at every node, the others have to prove better.
+A playout counts as its share of the win. The planner's choice comes first at every node; others must prove better.
+
+`search:N@planner` is told how its rivals play: a best response to them, as far as N playouts find it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from symphony9_env.actions import BID, NUM_ACTIONS_DISCUSSION, SELL
 from symphony9_env.agents.base import Agent, Rows
 from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.planner import planner_move
+from symphony9_env.agents.scripted import STRATEGIES, scripted_move
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix, num_members
 from symphony9_env.rules.concert import close_hand
@@ -38,11 +41,12 @@ GREEDY_RIVALS: Final = 250  # of 1000 rivals in playouts; the others plan
 SLIPS: Final = 80  # of 1000 moves of a rival are any legal one
 NUDGES: Final = 500  # of 1000 contributions of a rival are a dollar off
 
+UNKNOWN: Final = NONE  # what strategy the rivals follow
 _SALES: Final = ((1 << BID - SELL) - 1) << SELL
 
 
 @rule
-def _search(root: Game, seat: int, playouts: int, stream: Any, world: Any, tree: Any) -> int:
+def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, world: Any, tree: Any) -> int:
     """The action most visited after all playouts."""
     table, keys, favourite, visits, wins = tree
     _clear(table, visits, wins)
@@ -55,12 +59,12 @@ def _search(root: Game, seat: int, playouts: int, stream: Any, world: Any, tree:
         game = world[0]
         resample_hidden(game, seat, chance)
         greedy = _greedy_seats(chance)
-        _guess_closed_hands(game, seat, greedy, chance)
+        _guess_closed_hands(game, seat, rivals, greedy, chance)
         depth, in_tree, number = 0, True, NUM_BOARDS
         while game.step != OVER:
             number += 1
             if game.player != seat:
-                action = _model_move(game, greedy, mix(advanced(chance, number)))
+                action = _model_move(game, rivals, greedy, mix(advanced(chance, number)))
             elif in_tree and depth < MAX_DEPTH:
                 key = mix(open_digest(game) ^ purse_digest(game))
                 node, num_nodes, is_new = _find(table, keys, key, num_nodes)
@@ -94,9 +98,7 @@ def _find(table: Any, keys: Any, key: Any, num_nodes: int) -> Any:
     while table[slot] != NONE:
         if keys[table[slot]] == key:
             return np.int64(table[slot]), num_nodes, False
-        slot += 1
-        if slot == len(table):
-            slot = 0
+        slot = slot + 1 if slot + 1 < len(table) else np.int64(0)
     table[slot] = num_nodes
     keys[num_nodes] = key
     return np.int64(num_nodes), num_nodes + 1, True
@@ -157,8 +159,13 @@ def _greedy_seats(chance: Any) -> int:
 
 
 @rule
-def _model_move(game: Game, greedy: int, stream: Any) -> int:
-    """What a rival is taken to do: his strategy's move, now and then any other; of his bids half are a dollar off."""
+def _model_move(game: Game, rivals: int, greedy: int, stream: Any) -> int:
+    """What a rival is taken to do: his strategy's move, if that is known.
+
+    Else the planner's or the greedy player's, now and then any other, and half of the bids a dollar off.
+    """
+    if rivals != UNKNOWN:
+        return scripted_move(rivals, game, stream)
     if draw_below(stream, 0, 1000) < SLIPS:
         return draw_member(stream, 1, legal_set(game) & ~_SALES)
     if greedy >> int(game.player) & 1:
@@ -173,20 +180,29 @@ def _model_move(game: Game, greedy: int, stream: Any) -> int:
 
 
 @rule
-def _guess_closed_hands(game: Game, seat: int, greedy: int, chance: Any) -> None:
+def _bid_of_model(game: Game, rivals: int, greedy: int, stream: Any) -> int:
+    """A rival may have sold something first; the sale would be known, so only a bid will do."""
+    action = _model_move(game, rivals, greedy, stream)
+    return action if action >= BID else BID + min(int(game.money[game.player]), 2)
+
+
+@rule
+def _guess_closed_hands(game: Game, seat: int, rivals: int, greedy: int, chance: Any) -> None:
     """Rivals who closed their hands before the seat to decide did so without knowing its own."""
     if game.step != CONTRIBUTE:
         return
     for player in range(game.num_players):
         if player != seat and game.hand[player] != NONE:
             game.player = player
-            hand = _model_move(game, greedy, mix(advanced(chance, player))) - BID
+            hand = _bid_of_model(game, rivals, greedy, mix(advanced(chance, player))) - BID
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat
 
 
 @entry
-def search_rows(games: Any, rows: Any, playouts: int, seed: Any, scratch: Any, tree: Any, actions: Any) -> None:
+def search_rows(
+    games: Any, rows: Any, playouts: int, rivals: int, seed: Any, scratch: Any, tree: Any, actions: Any
+) -> None:
     """An action for each of these rows. `scratch` has room for two games, `tree` is of `new_tree`."""
     for place in range(len(rows)):
         scratch[0] = games[rows[place]]
@@ -198,7 +214,7 @@ def search_rows(games: Any, rows: Any, playouts: int, seed: Any, scratch: Any, t
             actions[place] = num_members(legal - 1)
         else:
             stream = mix(seed ^ open_digest(root))
-            actions[place] = _search(root, seat, playouts, stream, scratch[1:], tree)
+            actions[place] = _search(root, seat, playouts, rivals, stream, scratch[1:], tree)
 
 
 def new_tree(playouts: int) -> tuple[Any, ...]:
@@ -215,8 +231,10 @@ def new_tree(playouts: int) -> tuple[Any, ...]:
 class SearchAgent(Agent):
     """Games of a batch are searched one by one, or by several threads side by side."""
 
-    def __init__(self, playouts: int, seed: int, *, num_threads: int = 1) -> None:
-        self.name = f"search:{playouts}"
+    def __init__(self, playouts: int, seed: int, *, rivals: str | None = None, num_threads: int = 1) -> None:
+        """`rivals`: the strategy that all rivals are known to follow; None: not known."""
+        self.name = f"search:{playouts}" + (f"@{rivals}" if rivals else "")
+        self._rivals = STRATEGIES.index(rivals) if rivals else UNKNOWN
         self.seed = seed
         self.playouts = playouts
         self.num_threads = num_threads
@@ -242,4 +260,4 @@ class SearchAgent(Agent):
 
     def _decide(self, games: Games, rows: Rows, actions: Rows, thread: int) -> None:
         scratch, tree = self._rooms[thread]
-        search_rows(games, rows, self.playouts, np.uint64(self.seed), scratch, tree, actions)
+        search_rows(games, rows, self.playouts, self._rivals, np.uint64(self.seed), scratch, tree, actions)

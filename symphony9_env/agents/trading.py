@@ -98,9 +98,9 @@ def sale_loss(token: int) -> float:
 def dearest_performer(game: Game, worth: Any) -> int:
     best = NONE
     for musician in range(game.num_musicians):
-        if game.performing[musician] and cubes(game, game.player, musician) > 0:
-            if best == NONE or worth[musician] > worth[best]:
-                best = musician
+        to_keep = game.performing[musician] and cubes(game, game.player, musician) > 0
+        if to_keep and (best == NONE or worth[musician] > worth[best]):
+            best = musician
     return best
 
 

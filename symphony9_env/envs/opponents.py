@@ -26,8 +26,7 @@ class Opponents:
 
     def __init__(self, named: Opponent | Sequence[Opponent], num_players: int) -> None:
         needed = num_players - 1
-        single = isinstance(named, str | os.PathLike | Agent)
-        each = [named] * needed if single else list(named)  # type: ignore[arg-type, list-item]
+        each = [named] * needed if isinstance(named, str | os.PathLike | Agent) else list(named)
         if len(each) != needed:
             raise ValueError(f"opponents={named!r}: {len(each)} of them; needed: one for all, or a list of {needed}")
         self.num_players = num_players
