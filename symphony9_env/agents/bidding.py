@@ -7,10 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.actions import MAX_CONTRIBUTION
-from symphony9_env.agents.prospects import points_at
+from symphony9_env.agents.prospects import open_token, points_at
 from symphony9_env.compilation import rule
-from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES, TABLES
-from symphony9_env.components.tracks import MAX_BOT_AMOUNT
+from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.rules.boards import cubes
 from symphony9_env.rules.concert import MEDIUM_BONUS, bot_contribution, concert_outcome, penalty
 from symphony9_env.rules.scoring import PERFORMERS, SUCCESSES
@@ -23,9 +22,7 @@ SURPRISE: Final = 0.15  # weight of an amount far from the guess, beside 1 for t
 ENVY: Final = 0.3  # how much of the rivals' average gain is one's own loss
 
 BIDS: Final = MAX_CONTRIBUTION + 1  # 0 to 8
-LOWEST: Final = min(BUDGET_TOKENS)
-# Totals of token, bot and rivals, counted from LOWEST: a table for three rivals, or one rival and the bot.
-TOTALS: Final = 1 + max(BUDGET_TOKENS) - LOWEST + max(3 * MAX_CONTRIBUTION, TABLES[2].limit + MAX_BOT_AMOUNT)
+LOWEST: Final = min(BUDGET_TOKENS)  # totals of token, bot and rivals are counted from here
 
 
 @rule
@@ -40,7 +37,7 @@ def best_bid(game: Game, player: int, worth: Any, coin: float) -> int:
     best, most = 0, -np.inf
     for bid in range(min(int(game.limit), int(game.money[player])) + 1):
         points = 0.0
-        for total in range(TOTALS):
+        for total in range(len(by_most)):
             likely = by_most[total, BIDS - 1]
             if likely == 0:
                 continue
@@ -62,15 +59,23 @@ def _what_others_give(game: Game, player: int) -> Any:
 
     by_most[total, bid]: and no rival gives more than the bid; by_least[total, bid]: and none gives less.
     """
-    by_most, by_least = np.zeros((TOTALS, BIDS)), np.zeros((TOTALS, BIDS))
-    highest = _start_with_token_and_bot(game, by_most, by_least)
+    tiles = NUM_BOT_TILES if game.has_bot else 1
+    bases = np.zeros(tiles, np.int64)
+    for tile in range(tiles):
+        bases[tile] = open_token(game) - LOWEST + _bot_amount(game, tile)
+    highest = bases.max()
+    size = highest + 1 + (int(game.num_players) - 1) * MAX_CONTRIBUTION
+    by_most, by_least = np.zeros((size, BIDS)), np.zeros((size, BIDS))
+    for tile in range(tiles):
+        by_most[bases[tile], 0] += 1 / tiles
+        by_least[bases[tile], BIDS - 1] += 1 / tiles
     odds = np.zeros(BIDS)
     for other in range(game.num_players):
         if other != player:
             _guess(game, other, odds)
             _add_rival(by_most, by_least, odds, highest)
             highest += MAX_CONTRIBUTION
-    for total in range(highest + 1):
+    for total in range(size):
         for bid in range(1, BIDS):
             by_most[total, bid] += by_most[total, bid - 1]
         for bid in range(BIDS - 2, -1, -1):
@@ -79,20 +84,22 @@ def _what_others_give(game: Game, player: int) -> Any:
 
 
 @rule
-def _start_with_token_and_bot(game: Game, by_most: Any, by_least: Any) -> int:
-    """Before any rival; returns the highest total there is."""
-    highest = 0
-    tiles = NUM_BOT_TILES if game.has_bot else 1
-    for tile in range(tiles):
-        total = int(game.budget[game.round_index]) - LOWEST
-        if game.has_bot:
-            for level in range(NUM_CLASSES):
-                game.bot_tiles[game.round_index, level] = game.bot_tile_set[tile, level]
-            total += int(bot_contribution(game))
-        by_most[total, 0] += 1 / tiles
-        by_least[total, BIDS - 1] += 1 / tiles
-        highest = max(highest, total)
-    return highest
+def _bot_amount(game: Game, tile: int) -> int:
+    """What the bot would give if it drew this tile."""
+    if not game.has_bot:
+        return 0
+    _swap_bot_tile(game, tile)
+    amount = int(bot_contribution(game))
+    _swap_bot_tile(game, tile)
+    return amount
+
+
+@rule
+def _swap_bot_tile(game: Game, tile: int) -> None:
+    for level in range(NUM_CLASSES):
+        drawn = game.bot_tiles[game.round_index, level]
+        game.bot_tiles[game.round_index, level] = game.bot_tile_set[tile, level]
+        game.bot_tile_set[tile, level] = drawn
 
 
 @rule
@@ -117,7 +124,7 @@ def _guess(game: Game, other: int, odds: Any) -> None:
         if pay_of_class(game, other, concert_class) > pay_of_class(game, other, wanted):
             wanted = concert_class
     middle = (int(game.class_from[wanted]) + int(game.class_to[wanted])) / 2
-    centre = (middle - int(game.budget[game.round_index])) / int(game.num_boards)
+    centre = (middle - open_token(game)) / int(game.num_boards)
     if game.outcome != NONE:
         centre += HABIT * (int(game.contribution[other]) - centre)
     odds[:] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from symphony9_env.agents.prospects import open_token
 from symphony9_env.agents.trading import contribute, trade
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
@@ -50,5 +51,5 @@ def points_of_tile(game: Game, player: int, musician: int) -> float:
 @rule
 def fair_share(game: Game, concert_class: int) -> int:
     """An equal part of the least that makes a concert of this class, the open token counted in."""
-    needed = int(game.class_from[concert_class]) - int(game.budget[game.round_index])
+    needed = int(game.class_from[concert_class]) - open_token(game)
     return min(-(-needed // int(game.num_players)), int(game.limit))

@@ -6,6 +6,7 @@ import numpy as np
 
 from symphony9_env.agents.bidding import pay_of_class
 from symphony9_env.agents.greedy import fair_share, worth_of_composition
+from symphony9_env.agents.prospects import open_token
 from symphony9_env.agents.trading import contribute, trade
 from symphony9_env.compilation import rule
 from symphony9_env.rules.scoring import MONEY_PER_POINT
@@ -53,7 +54,7 @@ def best_paid_class(game: Game, player: int) -> int:
 def what_is_missing(game: Game, concert_class: int) -> int:
     """To the middle of that class, if the others give what they gave last time (at first: an equal share)."""
     target = (int(game.class_from[concert_class]) + int(game.class_to[concert_class])) // 2
-    missing = target - int(game.budget[game.round_index])
+    missing = target - open_token(game)
     for board in range(game.num_boards):
         if board != game.player:
             missing -= fair_share(game, LOW) if game.outcome == NONE else int(game.contribution[board])

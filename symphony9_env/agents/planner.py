@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from symphony9_env.agents.bidding import best_bid
-from symphony9_env.agents.prospects import points_at, points_of_next_tile, rounds_after
+from symphony9_env.agents.prospects import expected_dead, points_at, points_of_next_tile, rounds_after
 from symphony9_env.agents.trading import contribute, trade
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
@@ -38,14 +38,16 @@ LATER_PAY: Final = 1.5  # of one concert's pay, for all the concerts after this 
 @rule
 def planner_move(game: Game) -> int:
     player, coin = int(game.player), worth_of_coin(game)
+    dead = expected_dead(game)
+    lasting = _worth_of_lasting(game, player)
     worth = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
         if game.step == TAKE_FOR_BOT:
-            worth[musician] = _harm_by_bot(game, player, musician)
-        elif game.step <= BUY_8:
-            worth[musician] = _worth_of_pick(game, player, musician, coin)
+            worth[musician] = _harm_by_bot(game, player, musician, dead)
         else:
-            worth[musician] = _worth_of_held(game, player, musician, coin)
+            pay = _worth_of_pay(game, musician, coin)
+            held = lasting + (LATER_PAY * pay if rounds_after(game) > 0 else 0.0)
+            worth[musician] = _worth_of_pick(game, player, musician, pay + held, dead) if game.step <= BUY_8 else held
     if game.step == CONTRIBUTE or game.step == DISCUSS:
         return contribute(game, best_bid(game, player, worth, coin))
     return trade(game, worth, coin)
@@ -57,16 +59,13 @@ def worth_of_coin(game: Game) -> float:
 
 
 @rule
-def _worth_of_pick(game: Game, player: int, musician: int, coin: float) -> float:
-    """One more cube before compositions are awarded: a better chance of the tile, and what is left of it after."""
-    chance = _chance_of_tile(game, player, musician, 1)
-    more = chance - _chance_of_tile(game, player, musician, 0)
-    points = more * points_of_next_tile(game, player, musician)
-    leader = major_patron(game, musician)
-    if leader != NONE and leader != player and leader < game.num_players:
-        points += DENIAL * more * points_of_next_tile(game, leader, musician)
-    left = 1 - chance * (cubes(game, player, musician) % 2)  # the award takes half: every second cube
-    return points + left * (_worth_of_pay(game, musician, coin) + _worth_of_held(game, player, musician, coin))
+def _worth_of_lasting(game: Game, player: int) -> float:
+    """What tile 3B gives for a cube that lasts to the end."""
+    points = 0.0
+    for musician in range(game.num_musicians):
+        if game.scoring_method[musician] == CUBES_LEFT:
+            points += points_at(game, musician, int(game.compositions[player, musician]))
+    return points
 
 
 @rule
@@ -77,13 +76,16 @@ def _worth_of_pay(game: Game, musician: int, coin: float) -> float:
 
 
 @rule
-def _worth_of_held(game: Game, player: int, musician: int, coin: float) -> float:
-    """A cube after this round: for the concerts to come, or for tile 3B."""
-    points = LATER_PAY * _worth_of_pay(game, musician, coin) if rounds_after(game) > 0 else 0.0
-    for other in range(game.num_musicians):
-        if game.scoring_method[other] == CUBES_LEFT:
-            points += points_at(game, other, int(game.compositions[player, other]))
-    return points
+def _worth_of_pick(game: Game, player: int, musician: int, kept: float, dead: float) -> float:
+    """One more cube before compositions are awarded: a better chance of the tile, and what is left of it after."""
+    chance = _chance_of_tile(game, player, musician, 1)
+    more = chance - _chance_of_tile(game, player, musician, 0)
+    points = more * points_of_next_tile(game, player, musician, dead)
+    leader = major_patron(game, musician)
+    if leader != NONE and leader != player and leader < game.num_players:
+        points += DENIAL * more * points_of_next_tile(game, leader, musician, dead)
+    left = 1 - chance * (cubes(game, player, musician) % 2)  # the award takes half: every second cube
+    return points + left * kept
 
 
 @rule
@@ -109,14 +111,17 @@ def _squash(lead: float) -> float:
 @rule
 def _wins_tie(game: Game, player: int, board: int) -> bool:
     """Whoever is nearer to the start player clockwise; the bot always."""
-    if board >= game.num_players:
-        return False
-    start, seats = int(game.start), int(game.num_players)
-    return (player - start + seats) % seats < (board - start + seats) % seats
+    return board < game.num_players and _turn_of(game, player) < _turn_of(game, board)
 
 
 @rule
-def _harm_by_bot(game: Game, player: int, musician: int) -> float:
+def _turn_of(game: Game, player: int) -> int:
+    turn = player - int(game.start)
+    return turn if turn >= 0 else turn + int(game.num_players)
+
+
+@rule
+def _harm_by_bot(game: Game, player: int, musician: int, dead: float) -> float:
     """What a cube for the bot costs the player in chances of a composition, less what it costs the rival."""
     rival, bot = 1 - player, int(game.num_players)
     own = _chance_of_tile(game, player, musician, 0)
@@ -125,5 +130,5 @@ def _harm_by_bot(game: Game, player: int, musician: int) -> float:
     own -= _chance_of_tile(game, player, musician, 0)
     theirs -= _chance_of_tile(game, rival, musician, 0)
     game.new_cubes[bot, musician] -= 1
-    points = own * points_of_next_tile(game, player, musician)
-    return points - theirs * points_of_next_tile(game, rival, musician)
+    points = own * points_of_next_tile(game, player, musician, dead)
+    return points - theirs * points_of_next_tile(game, rival, musician, dead)

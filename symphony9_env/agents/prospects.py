@@ -24,7 +24,7 @@ from symphony9_env.rules.scoring import (
     num_tiles,
     rank_points,
 )
-from symphony9_env.rules.state import NUM_FURNITURE, NUM_LEVELS, NUM_ROUNDS, SIXTHS, Game
+from symphony9_env.rules.state import DISCUSS, NUM_FURNITURE, NUM_LEVELS, NUM_ROUNDS, SIXTHS, Game
 
 # What a round usually brings.
 SUCCESSES_A_ROUND: Final = 0.6
@@ -45,9 +45,18 @@ def rounds_after(game: Game) -> int:
 
 
 @rule
-def points_of_next_tile(game: Game, player: int, musician: int) -> float:
-    """By its own colour's scoring tile, by those of other colours that count it, and as a last work."""
-    points = _by_own_colour(game, player, musician) + chance_of_death(game, musician)
+def open_token(game: Game) -> int:
+    """This round's budget token, or 0 (the middle of what there is) before it is shown."""
+    return int(game.budget[game.round_index]) if game.step >= DISCUSS else 0
+
+
+@rule
+def points_of_next_tile(game: Game, player: int, musician: int, dead: float) -> float:
+    """By its own colour's scoring tile, by those of other colours that count it, and as a last work.
+
+    `dead` is how many musicians will be dead in the end.
+    """
+    points = _by_own_colour(game, player, musician, dead) + chance_of_death(game, musician)
     for other in range(game.num_musicians):
         if other != musician and game.compositions[player, other] > 0:
             points += _by_other_colour(game, player, musician, other)
@@ -63,7 +72,7 @@ def points_at(game: Game, musician: int, compositions: int) -> float:
 
 
 @rule
-def _by_own_colour(game: Game, player: int, musician: int) -> float:
+def _by_own_colour(game: Game, player: int, musician: int, dead: float) -> float:
     own = int(game.compositions[player, musician])
     method = game.scoring_method[musician]
     if method == OWN_TILES:
@@ -71,7 +80,7 @@ def _by_own_colour(game: Game, player: int, musician: int) -> float:
     if method == RANK:
         return _by_rank(game, player, musician)
     rise = points_at(game, musician, own + 1) - points_at(game, musician, own)
-    points = rise * _expected_count(game, player, musician)
+    points = rise * _expected_count(game, player, musician, dead)
     return points - SALE_OF_ALL if method == FURNITURE_SOLD and own == 0 else points
 
 
@@ -85,7 +94,7 @@ def _by_rank(game: Game, player: int, musician: int) -> float:
 
 
 @rule
-def _expected_count(game: Game, player: int, musician: int) -> float:
+def _expected_count(game: Game, player: int, musician: int, dead: float) -> float:
     """What a tile by level will count at the end: what there is, and what this and the later rounds will bring."""
     method = game.scoring_method[musician]
     rounds = rounds_after(game) + 1
@@ -94,7 +103,7 @@ def _expected_count(game: Game, player: int, musician: int) -> float:
     if method == PERFORMERS:
         return game.num_performers + PERFORMERS_A_ROUND * rounds
     if method == DEAD_MUSICIANS:
-        return _expected_dead(game)
+        return dead
     if method == CUBES_LEFT:
         return CUBES_AT_THE_END + 0.5 * num_cubes(game, player)
     if method == FURNITURE_SOLD:
@@ -123,7 +132,7 @@ def _by_other_colour(game: Game, player: int, musician: int, other: int) -> floa
 
 
 @rule
-def _expected_dead(game: Game) -> float:
+def expected_dead(game: Game) -> float:
     dead = 0.0
     for musician in range(game.num_musicians):
         dead += chance_of_death(game, musician)
@@ -137,7 +146,7 @@ def chance_of_death(game: Game, musician: int) -> float:
     if left == 0:
         return 1.0
     taken = -left
-    for space in range(int(game.track_length[musician])):
+    for space in range(game.track_length[musician]):
         taken += int(game.track_cubes[musician, space])
     pace = (CUBES_OFF_A_TRACK + 0.55 * taken) / (1.5 + int(game.round_index))
     return min(max(0.5 + 0.25 * (pace * (rounds_after(game) + 1) - left), 0.0), 1.0)

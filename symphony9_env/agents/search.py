@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from symphony9_env.actions import BID, NUM_ACTIONS_DISCUSSION, SELL
+from symphony9_env.actions import BID, MAX_CONTRIBUTION, NUM_ACTIONS_DISCUSSION, SELL
 from symphony9_env.agents.base import Agent, Rows
 from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.planner import planner_move
@@ -173,10 +173,17 @@ def _model_move(game: Game, rivals: int, greedy: int, stream: Any) -> int:
     else:
         action = planner_move(game)
     if game.step == CONTRIBUTE and draw_below(stream, 2, 1000) < NUDGES:
-        nudged = action + 2 * draw_below(stream, 3, 2) - 1
-        if nudged >= BID and HAND_TOKEN[nudged - BID] == NONE and legal_set(game) >> nudged & 1:
-            return nudged
+        return _nudged(game, action, 2 * draw_below(stream, 3, 2) - 1)
     return action
+
+
+@rule
+def _nudged(game: Game, action: int, dollars: int) -> int:
+    """A bid of coins, so many dollars more, if that is one too; else the bid as it is."""
+    total = action - BID + dollars
+    if action > BID + MAX_CONTRIBUTION or not 0 <= total <= MAX_CONTRIBUTION:
+        return action
+    return BID + total if legal_set(game) >> BID + total & 1 else action
 
 
 @rule
