@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-EXTRAS := bench,dev,eval
+EXTRAS := bench,dev,eval,train
 
 .PHONY: install test check lint types tests golden docs clean
 .DEFAULT_GOAL := test

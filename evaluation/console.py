@@ -40,13 +40,16 @@ def add_game_options(parser: argparse.ArgumentParser) -> None:
 
 
 def game_options(chosen: argparse.Namespace) -> Options:
-    return Options(
+    """The options that were chosen, an owner's file included: what is wrong with them is said at once."""
+    options = Options(
         num_players=chosen.num_players,
         tracks=chosen.tracks,
         scoring=chosen.scoring,
         discussion=chosen.discussion,
         components=chosen.components,
     )
+    options.load_components()
+    return options
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -13,6 +13,7 @@ stop, or with more games to make it longer.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import shlex
 import sys
@@ -32,6 +33,7 @@ from symphony9_env import __version__, agents, records
 from symphony9_env.agents import Agent
 from symphony9_env.options import Options, check_seed
 from symphony9_env.rules.chance import next_seed
+from symphony9_env.rules.deals import pack_box
 
 BATCH_SECONDS: Final = 2.0  # how long a batch should take: so much is lost by a kill, so often the bar moves
 MAX_BATCH: Final = 4096
@@ -85,12 +87,12 @@ class Tournament:
         """What may not change when a tournament goes on."""
         named = ("num_players", "tracks", "scoring", "discussion")
         options = {name: getattr(self.options, name) for name in named}
-        components = self.options.components
         return {
             "version": __version__,
             "agents": self.names,
             **options,
-            "components": None if components is None else str(components),
+            "components": None if self.options.components is None else str(self.options.components),
+            "box": hashlib.sha256(pack_box(self.options).tobytes()).hexdigest()[:16],  # what games are dealt from
             "tables": kind,
             "seed": seed,
         }

@@ -21,8 +21,9 @@ ROOMS = {  # room: what it may import of ours, itself apart
     "rewards": {"compilation", "options", "rules"},
     "batched": {"actions", "options", "rules", "views", "engine", "records"},
     "engine": {"compilation", "actions", "options", "rules", "views", "rewards"},
+    "agents": {"compilation", "components", "actions", "options", "rules", "views", "engine"},
     "records": {"actions", "options", "rules", "views", "envs"},
-    "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "batched", "records"},
+    "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "batched", "records", "agents"},
     "symphony9_v0": {"envs"},
     "cli": {"batched", "options", "views", "records", "envs", "symphony9_v0"},
 }

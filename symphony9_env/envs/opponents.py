@@ -31,6 +31,8 @@ class Opponents:
             raise ValueError(f"opponents={named!r}: {len(each)} of them; needed: one for all, or a list of {needed}")
         self.num_players = num_players
         self.agents: list[Agent] = [agents.make(name, seed=place) for place, name in enumerate(each)]
+        for agent in self.agents:
+            agent.check_players(num_players)
 
     def decide(self, games: Games, rows: Rows, seats: Rows) -> Rows:
         """Their actions on these rows, where none of the learners (in `seats`, one a row) is to decide."""

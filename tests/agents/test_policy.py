@@ -1,0 +1,197 @@
+"""Saved policies: what is written is what is read, and what is no policy is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from symphony9_env import agents, symphony9_v0
+from symphony9_env.agents import Card, load_policy, save_policy
+from symphony9_env.agents.policy import PolicyAgent, weight_names
+from symphony9_env.views import observation_size
+from tests.agents.test_protocol import random_weights
+
+CARD = Card(num_players=(3, 4), hidden=(12, 8), options={"reward": "win"}, training={"steps": 1000})
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.safetensors"
+    save_policy(path, CARD, random_weights(CARD))
+    return path
+
+
+def metadata_of(path: Path) -> dict[str, str]:
+    header = path.read_bytes()
+    return dict(json.loads(header[8 : 8 + int.from_bytes(header[:8], "little")])["__metadata__"])
+
+
+def rewrite(path: Path, **about: Any) -> None:
+    """The same file with another description; None takes an entry out."""
+    metadata = metadata_of(path)
+    told = json.loads(metadata["policy"]) | about
+    metadata["policy"] = json.dumps({name: value for name, value in told.items() if value is not None})
+    save_file(load_file(path), path, metadata)
+
+
+def test_what_is_saved_is_loaded(saved: Path) -> None:
+    card, weights = load_policy(saved)
+    assert card == CARD
+    for name, array in random_weights(CARD).items():
+        assert np.array_equal(weights[name], array)
+    assert [file.name for file in saved.parent.iterdir()] == ["policy.safetensors"]  # no drafts left
+
+
+def test_the_network_is_the_one_that_was_saved(saved: Path) -> None:
+    """Layer by layer, by hand; the best legal action is chosen."""
+    agent = agents.make(saved, seed=1)
+    assert isinstance(agent, PolicyAgent)
+    env = symphony9_v0.raw_env(num_players=4)
+    env.reset(seed=3)
+    weights = random_weights(CARD)
+    while not all(env.terminations.values()):
+        seen = env.observe(env.agent_selection)
+        values = seen["observation"]
+        for layer, (weight, bias) in enumerate(weight_names(CARD)):
+            values = weights[weight] @ values + weights[bias]
+            values = np.tanh(values) if layer < 2 else values
+        legal = np.flatnonzero(seen["action_mask"])
+        action = agent.choose(env)
+        assert action == legal[np.argmax(values[legal])]
+        env.step(action)
+
+
+def test_a_policy_with_the_ledger_plays_where_there_is_none(tmp_path: Path) -> None:
+    card = replace(CARD, ledger=True)
+    path = tmp_path / "ledger.safetensors"
+    save_policy(path, card, random_weights(card))
+    choices = []
+    for ledger in (False, True):
+        env = symphony9_v0.env(num_players=3, ledger=ledger)
+        env.reset(seed=5)
+        choices.append(agents.make(path, seed=1).choose(env))
+    assert choices[0] == choices[1]
+    assert card.sizes()[0] == observation_size(ledger=True)
+
+
+def test_with_a_temperature_actions_are_drawn_by_their_odds(tmp_path: Path) -> None:
+    from symphony9_env import BatchedGames
+
+    card = replace(CARD, temperature=0.7, hidden=())
+    weights = random_weights(card)
+    weights["policy.0.weight"][:] = 0  # the same odds in every position
+    path = tmp_path / "drawn.safetensors"
+    save_policy(path, card, weights)
+    games = BatchedGames(4000, num_players=4, seed=1)
+    chosen = agents.make(path, seed=1).decide(games.games, np.arange(4000))
+    logits = np.where(games.action_mask[0] == 1, weights["policy.0.bias"][:40], -np.inf) / 0.7
+    odds = np.exp(logits) / np.exp(logits).sum()
+    counts = np.bincount(chosen, minlength=40)
+    assert np.all(np.abs(counts - 4000 * odds) <= 5 * np.sqrt(4000 * odds) + 1e-9)
+
+
+def test_a_policy_says_for_how_many_players_it_is(saved: Path) -> None:
+    agent = agents.make(saved, seed=1)
+    env = symphony9_v0.env(num_players=2)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="is for 3 or 4 players; this game has 2"):
+        agent.choose(env)
+
+
+def test_relu_is_known_too(tmp_path: Path) -> None:
+    card = replace(CARD, activation="relu")
+    path = tmp_path / "relu.safetensors"
+    save_policy(path, card, random_weights(card))
+    agent = PolicyAgent.load(path, 0)
+    seen = np.zeros((1, observation_size()), np.float32)
+    weights = random_weights(card)
+    hidden = np.maximum(weights["policy.0.bias"], 0)
+    hidden = np.maximum(weights["policy.1.weight"] @ hidden + weights["policy.1.bias"], 0)
+    expected = weights["policy.2.weight"] @ hidden + weights["policy.2.bias"]
+    np.testing.assert_allclose(agent.logits(seen)[0], expected, rtol=1e-5)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(ValueError, match="policy ") as error:
+        agents.make(path, seed=1)
+    text = str(error.value)
+    assert str(path) in text
+    assert "\n" not in text
+    return text
+
+
+def test_damaged_files_are_refused(saved: Path) -> None:
+    whole = saved.read_bytes()
+    for length in (0, 1, 7, 8, 100, len(whole) // 2, len(whole) - 1):
+        saved.write_bytes(whole[:length])
+        assert "is no policy, or is damaged or cut short" in refused(saved)
+    flipped = bytearray(whole)
+    flipped[-20] ^= 1
+    saved.write_bytes(flipped)
+    assert "its weights are not those that were saved" in refused(saved)
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a policy")
+    assert "is no policy" in refused(text)
+    pickle = tmp_path / "model.zip"
+    pickle.write_bytes(b"\x80\x04\x95" + bytes(200))
+    assert "is no policy" in refused(pickle)
+    other = tmp_path / "other.safetensors"
+    save_file({"w": np.zeros(3, np.float32)}, other)
+    assert "but no policy of this game" in refused(other)
+    assert "is a folder" in refused(tmp_path)
+    assert "no such file" in refused(tmp_path / "missing.safetensors")
+
+
+def test_too_new_files_are_refused(saved: Path) -> None:
+    metadata = metadata_of(saved) | {"format": "symphony9-policy/2"}
+    save_file(load_file(saved), saved, metadata)
+    assert "has format version 2; this version of symphony9_env reads 1" in refused(saved)
+
+
+def test_unknown_layouts_are_refused(saved: Path) -> None:
+    rewrite(saved, layout_hash="0123456789abcdef")
+    assert "unknown observation layout (version 1, 0123456789abcdef)" in refused(saved)
+    rewrite(saved, layout_version=9)
+    assert "unknown observation layout (version 9" in refused(saved)
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"hidden": None}, "its description has no 'hidden'"),
+        ({"hidden": "12"}, "hidden='12'"),
+        ({"hidden": [12]}, "'policy.1.weight' is float32 (8, 12); needed: float32 (49, 12)"),
+        ({"hidden": [12, 8, 8]}, "'policy.2.weight' is float32 (49, 8); needed: float32 (8, 8)"),
+        ({"hidden": [12, 0]}, "hidden=[12, 0]"),
+        ({"num_players": []}, "num_players=[]"),
+        ({"num_players": [5]}, "num_players=[5]"),
+        ({"activation": "softsign"}, "activation='softsign'; allowed: tanh, relu"),
+        ({"ledger": "yes"}, "ledger='yes'"),
+        ({"ledger": True}, "unknown observation layout"),
+        ({"temperature": -1}, "temperature=-1"),
+        ({"weights_hash": "00"}, "its weights are not those that were saved"),
+    ],
+)
+def test_descriptions_that_do_not_fit_are_refused(saved: Path, about: dict[str, Any], said: str) -> None:
+    rewrite(saved, **about)
+    assert said in refused(saved)
+
+
+def test_a_policy_that_can_not_be_played_is_not_saved(tmp_path: Path) -> None:
+    path = tmp_path / "bad.safetensors"
+    weights = random_weights(CARD)
+    weights["policy.0.bias"][3] = np.nan
+    with pytest.raises(ValueError, match=r"'policy.0.bias' has values that are no numbers"):
+        save_policy(path, CARD, weights)
+    with pytest.raises(ValueError, match="num_players"):
+        save_policy(path, replace(CARD, num_players=(9,)), random_weights(CARD))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,199 @@
+"""What holds for every player, whatever it thinks: legal, repeatable, blind to secrets, the same in a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pettingzoo.utils import wrappers
+
+from symphony9_env import BatchedGames, agents, symphony9_v0
+from symphony9_env.agents import Agent, Card, save_policy
+from symphony9_env.agents.base import game_to_decide
+from symphony9_env.agents.policy import weight_names
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.envs.single import SingleSeatEnv
+from symphony9_env.rules.state import NONE, look_at
+from tests.properties.strategies import positions, rngs
+from tests.properties.test_secrets import change_secrets
+
+SCRIPTED = ["random", "greedy", "investor", "planner"]
+KINDS = [*SCRIPTED, "search:6", "search:6@planner"]
+
+
+def random_weights(card: Card, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    sizes = card.sizes()
+    weights = {}
+    for layer, (weight, bias) in enumerate(weight_names(card)):
+        weights[weight] = rng.normal(0, 0.3, (sizes[layer + 1], sizes[layer])).astype(np.float32)
+        weights[bias] = rng.normal(0, 0.3, sizes[layer + 1]).astype(np.float32)
+    return weights
+
+
+@pytest.fixture(scope="session")
+def policy_path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    card = Card(num_players=(2, 3, 4), hidden=(16,), ledger=True, temperature=1.0)
+    path = tmp_path_factory.mktemp("policy") / "small.safetensors"
+    save_policy(path, card, random_weights(card))
+    return str(path)
+
+
+def every_kind(policy_path: str) -> list[Agent]:
+    return [agents.make(kind, seed=5) for kind in (*KINDS, policy_path)]
+
+
+def test_names_can_all_be_made() -> None:
+    assert set(SCRIPTED) < set(agents.names())
+    for name in agents.names():
+        assert isinstance(agents.make(name, seed=1), Agent)
+    assert agents.make("search").name == "search:800"
+    assert agents.make("search:25").name == "search:25"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("planer", "unknown agent 'planer'; did you mean 'planner'?"),
+        ("", "unknown agent ''"),
+        ("search:0", "agent 'search:0'; allowed: search:N"),
+        ("search:many", "agent 'search:many'; allowed: search:N"),
+        ("search:-3", "agent 'search:-3'; allowed: search:N"),
+        ("search:10@nobody", "agent 'search:10@nobody'; allowed: search:N"),
+        ("searching", "unknown agent 'searching'; did you mean 'search'?"),
+        ("no/such/file.safetensors", "policy no/such/file.safetensors: no such file"),
+        (7, "agent 7; allowed: random"),
+        (None, "agent None; allowed: random"),
+    ],
+)
+def test_what_can_not_be_made_is_refused(name: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said.replace("?", r"\?")):
+        agents.make(name)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**53, 1.5, "1", True])
+def test_bad_seeds_are_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match="seed="):
+        agents.make("random", seed=seed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(positions(), st.integers(0, 1000))
+def test_every_choice_is_legal_and_changes_nothing(policy_path: str, env: RawEnv, seed: int) -> None:
+    assume(not all(env.terminations.values()))
+    before = env.game.tobytes()
+    for agent in every_kind(policy_path):
+        action = agent.choose(env)
+        assert type(action) is int
+        assert env.observe(env.agent_selection)["action_mask"][action] == 1
+        assert action == agent.choose(env)
+    assert env.game.tobytes() == before
+
+
+@settings(max_examples=80, deadline=None)
+@given(positions(), rngs())
+def test_what_is_hidden_never_moves_a_choice(policy_path: str, env: RawEnv, rng: np.random.Generator) -> None:
+    """Purses are known to a perfect memory, so they are put back; random, greedy and investor don't even look."""
+    assume(not all(env.terminations.values()))
+    other = env.game.copy()
+    change_secrets(look_at(other), env.deciding_seat, rng)
+    row = np.zeros(1, np.int64)
+    for name in ("random", "greedy", "investor"):
+        agent = agents.make(name, seed=3)
+        assert agent.decide(other, row) == agent.decide(env.game, row)
+    for field in ("money", "furniture"):
+        other[field] = env.game[field]
+    for agent in every_kind(policy_path):
+        assert agent.decide(other, row) == agent.decide(env.game, row)
+
+
+def test_a_resampled_environment_gets_the_same_choice() -> None:
+    env = RawEnv(num_players=4)
+    env.reset(seed=3)
+    planner = agents.make("planner", seed=1)
+    for _ in range(60):
+        twin = env.resampled(env.deciding_seat, np.random.default_rng(1))
+        for name in (*SCRIPTED, "search:8"):
+            assert agents.make(name, seed=2).choose(twin) == agents.make(name, seed=2).choose(env)
+        env.step(planner.choose(env))
+
+
+def test_a_batch_is_decided_as_its_games_one_by_one(policy_path: str) -> None:
+    games = BatchedGames(24, num_players=3, seed=4)
+    for _ in range(45):
+        games.step(games.sample_actions())
+    rows = np.arange(24)
+    for agent in every_kind(policy_path):
+        together = agent.decide(games.games, rows)
+        alone = [agent.decide(games.games, rows[row : row + 1])[0] for row in rows]
+        assert together.tolist() == alone
+        assert agent.decide(games.games, rows[::-1].copy()).tolist() == alone[::-1]
+
+
+def test_threads_change_nothing_in_a_search() -> None:
+    games = BatchedGames(9, num_players=4, seed=4)
+    rows = np.arange(9)
+    one = agents.make("search:20", seed=1)
+    three = agents.make("search:20", seed=1, num_threads=3)
+    assert one.decide(games.games, rows).tolist() == three.decide(games.games, rows).tolist()
+
+
+def test_the_seed_decides_chance_and_nothing_else_does() -> None:
+    games = BatchedGames(200, num_players=4, seed=4)
+    rows = np.arange(200)
+    first = agents.make("random", seed=1).decide(games.games, rows)
+    assert agents.make("random", seed=1).decide(games.games, rows).tolist() == first.tolist()
+    assert agents.make("random", seed=2).decide(games.games, rows).tolist() != first.tolist()
+
+
+def test_random_is_even_over_what_is_legal() -> None:
+    games = BatchedGames(6000, num_players=4, seed=9)  # all six musicians and three sales at the first decision
+    chosen = agents.make("random", seed=1).decide(games.games, np.arange(6000))
+    counts = np.bincount(chosen, minlength=22)
+    assert counts[6:19].sum() == 0
+    assert np.all(np.abs(counts[[0, 1, 2, 3, 4, 5, 19, 20, 21]] - 6000 / 9) < 5 * (6000 / 9) ** 0.5)
+
+
+def test_agents_play_in_every_face() -> None:
+    agent = agents.make("planner", seed=1)
+    raw = symphony9_v0.raw_env(num_players=3)
+    checked = symphony9_v0.env(num_players=3)
+    wrapped = wrappers.OrderEnforcingWrapper(symphony9_v0.raw_env(num_players=3))
+    parallel = symphony9_v0.parallel_env(num_players=3)
+    single = SingleSeatEnv(num_players=3, seat=0)
+    chosen = []
+    for env in (raw, checked, wrapped, parallel):
+        env.reset(seed=8)
+        chosen.append(agent.choose(env))
+    assert len(set(chosen)) == 1
+    single.reset(seed=8)
+    assert single.action_masks()[agent.choose(single)]
+
+
+def test_where_nobody_is_to_decide_is_said() -> None:
+    agent = agents.make("greedy", seed=1)
+    env = symphony9_v0.env(num_players=2)
+    with pytest.raises(ValueError, match="nothing is dealt yet"):
+        agent.choose(env)
+    env.reset(seed=1)
+    env.step(38)  # illegal: ends the game
+    with pytest.raises(ValueError, match="the game is over"):
+        agent.choose(env)
+    env.reset(seed=1)
+    while not all(env.terminations.values()):
+        env.step(agent.choose(env))
+    with pytest.raises(ValueError, match="the game is over"):
+        agent.choose(env)
+    for nothing in (None, 7, object()):
+        with pytest.raises(ValueError, match="allowed: an environment of this package"):
+            agent.choose(nothing)
+
+
+def test_the_game_is_found_behind_wrappers() -> None:
+    env = symphony9_v0.raw_env(num_players=2)
+    env.reset(seed=1)
+    assert game_to_decide(wrappers.OrderEnforcingWrapper(env)) is env.game
+    assert env.game["hand"][0, 0] == NONE

@@ -1,0 +1,87 @@
+"""Search finds what is plain to see, and stays honest about what is hidden."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symphony9_env import agents
+from symphony9_env.actions import NAMES
+from symphony9_env.agents import search
+from symphony9_env.rules.state import SELL_LAST, look_at
+from tests.table import at_concert, bids, place, table
+
+
+def test_the_last_decision_is_played_right() -> None:
+    """Three dollars are a point: $1 and the $8 token sold are 3 points; kept, it is 4."""
+    env = table(2)
+    place(env, step=SELL_LAST, pending=1, round_index=5)
+    game = look_at(env.game)
+    game.money[:2] = [0, 30]
+    game.furniture[:2] = [[0, 0, 1], [0, 0, 0]]
+    game.compositions[0] = [2, 0, 0, 0, 0, 0]  # 8 points by tile 1A
+    game.money[1] = 35  # 11 points: 12 win, 8 + 2 lose
+    place(env)
+    for seed in range(5):
+        assert NAMES[agents.make("search:30", seed=seed).choose(env)] == "pass"
+
+
+def test_a_single_choice_is_not_searched() -> None:
+    env = at_concert()
+    look_at(env.game).money[:] = 0
+    look_at(env.game).furniture[:] = 0
+    place(env)
+    assert NAMES[agents.make("search:1000000", seed=1).choose(env)] == "bid 0"
+
+
+def test_rivals_closed_hands_are_guessed_not_read() -> None:
+    """Whatever the others closed in their hands, the last to bid decides alike."""
+    choices = set()
+    for amount in (0, 4, 8):
+        env = at_concert(cubes={3: {"handel": 3}, 0: {"bach": 2}}, budget=[0, 2, 2, 2, 2, 0])
+        bids(env, amount, amount, amount)
+        choices.add(agents.make("search:60", seed=2).choose(env))
+    assert len(choices) == 1
+
+
+def test_a_search_that_knows_its_rivals_beats_one_that_does_not() -> None:
+    """Against random players a tie at most; here only that the name reaches the search."""
+    env = table(3)
+    assert agents.make("search:10@random", seed=1).name == "search:10@random"
+    assert env.observe("player_0")["action_mask"][agents.make("search:10@random", seed=1).choose(env)]
+
+
+def test_a_node_is_found_again_and_the_table_never_fills() -> None:
+    table_, keys, *_ = search.new_tree(50)
+    table_[:] = -1
+    find = getattr(search._find, "py_func", search._find)
+    num_nodes = 0
+    for number in range(50):
+        node, num_nodes, is_new = find(table_, keys, np.uint64(number * 200), num_nodes)  # all in one slot
+        assert (node, num_nodes, is_new) == (number, number + 1, True)
+    for number in range(50):
+        assert find(table_, keys, np.uint64(number * 200), num_nodes) == (number, 50, False)
+
+
+@pytest.mark.parametrize("num_players", [2, 4])
+def test_search_beats_greedy(num_players: int) -> None:
+    """Twelve games in different seats; losing most of them would take luck of less than one in a thousand."""
+    from evaluation.matches import Game, play
+    from symphony9_env.options import Options
+
+    players = [agents.make("search:60", seed=1), agents.make("greedy", seed=2)]
+    games = []
+    for number in range(12):
+        seat = number % num_players
+        games.append(Game(number, number, 1000 + number, tuple(0 if s == seat else 1 for s in range(num_players))))
+    won = 0
+    for played in play(games, players, Options(num_players=num_players)):
+        scores = _scores(played.final)
+        won += scores[played.game.agents.index(0)] == max(scores)
+    assert won >= 7
+
+
+def _scores(final: np.ndarray) -> list[float]:
+    from symphony9_env.views.seat import score_sheet
+
+    return [line.total for line in score_sheet(final, 0).values()]
