@@ -7,7 +7,7 @@ rest.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from symphony9_env.rules.state import (
     CONTRIBUTE,
     DISCUSS,
     NONE,
+    NUM_BOARDS,
     NUM_MUSICIANS,
     TAKE_FOR_BOT,
     Game,
@@ -37,17 +38,34 @@ LATER_PAY: Final = 1.5  # of one concert's pay, for all the concerts after this 
 
 @rule
 def planner_move(game: Game) -> int:
-    player, coin = int(game.player), worth_of_coin(game)
+    tiles = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
+    if game.step <= BUY_8:
+        appraise_tiles(game, tiles)
+    return plan(game, tiles)
+
+
+@rule
+def appraise_tiles(game: Game, tiles: Any) -> None:
+    """What a further composition of each musician is worth to each player, in points."""
     dead = expected_dead(game)
+    for player in range(game.num_players):
+        for musician in range(game.num_musicians):
+            tiles[player, musician] = points_of_next_tile(game, player, musician, dead)
+
+
+@rule
+def plan(game: Game, tiles: Any) -> int:
+    """The move, with compositions appraised."""
+    player, coin = int(game.player), worth_of_coin(game)
     lasting = _worth_of_lasting(game, player)
     worth = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
         if game.step == TAKE_FOR_BOT:
-            worth[musician] = _harm_by_bot(game, player, musician, dead)
+            worth[musician] = _harm_by_bot(game, player, musician, tiles)
         else:
             pay = _worth_of_pay(game, musician, coin)
             held = lasting + (LATER_PAY * pay if rounds_after(game) > 0 else 0.0)
-            worth[musician] = _worth_of_pick(game, player, musician, pay + held, dead) if game.step <= BUY_8 else held
+            worth[musician] = _worth_of_pick(game, player, musician, tiles, pay + held) if game.step <= BUY_8 else held
     if game.step == CONTRIBUTE or game.step == DISCUSS:
         return contribute(game, best_bid(game, player, worth, coin))
     return trade(game, worth, coin)
@@ -76,14 +94,14 @@ def _worth_of_pay(game: Game, musician: int, coin: float) -> float:
 
 
 @rule
-def _worth_of_pick(game: Game, player: int, musician: int, kept: float, dead: float) -> float:
+def _worth_of_pick(game: Game, player: int, musician: int, tiles: Any, kept: float) -> float:
     """One more cube before compositions are awarded: a better chance of the tile, and what is left of it after."""
     chance = _chance_of_tile(game, player, musician, 1)
     more = chance - _chance_of_tile(game, player, musician, 0)
-    points = more * points_of_next_tile(game, player, musician, dead)
+    points = more * tiles[player, musician]
     leader = major_patron(game, musician)
     if leader != NONE and leader != player and leader < game.num_players:
-        points += DENIAL * more * points_of_next_tile(game, leader, musician, dead)
+        points += DENIAL * more * tiles[leader, musician]
     left = 1 - chance * (cubes(game, player, musician) % 2)  # the award takes half: every second cube
     return points + left * kept
 
@@ -121,7 +139,7 @@ def _turn_of(game: Game, player: int) -> int:
 
 
 @rule
-def _harm_by_bot(game: Game, player: int, musician: int, dead: float) -> float:
+def _harm_by_bot(game: Game, player: int, musician: int, tiles: Any) -> float:
     """What a cube for the bot costs the player in chances of a composition, less what it costs the rival."""
     rival, bot = 1 - player, int(game.num_players)
     own = _chance_of_tile(game, player, musician, 0)
@@ -130,5 +148,4 @@ def _harm_by_bot(game: Game, player: int, musician: int, dead: float) -> float:
     own -= _chance_of_tile(game, player, musician, 0)
     theirs -= _chance_of_tile(game, rival, musician, 0)
     game.new_cubes[bot, musician] -= 1
-    points = own * points_of_next_tile(game, player, musician, dead)
-    return points - theirs * points_of_next_tile(game, rival, musician, dead)
+    return own * tiles[player, musician] - theirs * tiles[rival, musician]

@@ -19,14 +19,14 @@ import numpy as np
 from symphony9_env.actions import BID, MAX_CONTRIBUTION, NUM_ACTIONS_DISCUSSION, SELL
 from symphony9_env.agents.base import Agent, Rows
 from symphony9_env.agents.greedy import greedy_move
-from symphony9_env.agents.planner import planner_move
+from symphony9_env.agents.planner import appraise_tiles, plan
 from symphony9_env.agents.scripted import STRATEGIES, scripted_move
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix, num_members
 from symphony9_env.rules.concert import close_hand
 from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, apply, legal_set
 from symphony9_env.rules.scoring import rank_players, total_points
-from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, OVER, Game, Games, new_games
+from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, NUM_MUSICIANS, OVER, Game, Games, new_games
 from symphony9_env.views.knowledge import hide_secrets, open_digest, purse_digest
 from symphony9_env.views.resample import resample_hidden
 
@@ -52,6 +52,7 @@ def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, worl
     _clear(table, visits, wins)
     nodes, actions = np.empty(MAX_DEPTH, np.int64), np.empty(MAX_DEPTH, np.int64)
     points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS)
+    tiles = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
     num_nodes = 0
     for playout in range(playouts):
         chance = mix(advanced(stream, playout))
@@ -59,23 +60,26 @@ def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, worl
         game = world[0]
         resample_hidden(game, seat, chance)
         greedy = _greedy_seats(chance)
-        _guess_closed_hands(game, seat, rivals, greedy, chance)
-        depth, in_tree, number = 0, True, NUM_BOARDS
+        _guess_closed_hands(game, tiles, seat, rivals, greedy, chance)
+        depth, in_tree, number, appraised = 0, True, NUM_BOARDS, NONE
         while game.step != OVER:
             number += 1
+            if game.round_index != appraised:
+                appraise_tiles(game, tiles)
+                appraised = game.round_index
             if game.player != seat:
-                action = _model_move(game, rivals, greedy, mix(advanced(chance, number)))
+                action = _model_move(game, tiles, rivals, greedy, mix(advanced(chance, number)))
             elif in_tree and depth < MAX_DEPTH:
                 key = mix(open_digest(game) ^ purse_digest(game))
                 node, num_nodes, is_new = _find(table, keys, key, num_nodes)
                 if is_new:
-                    favourite[node] = planner_move(game)
+                    favourite[node] = plan(game, tiles)
                     in_tree = False
                 action = _select(visits[node], wins[node], legal_set(game), favourite[node])
                 nodes[depth], actions[depth] = node, action
                 depth += 1
             else:
-                action = planner_move(game)
+                action = plan(game, tiles)
             apply(game, action)
         share = _share_of_win(game, seat, points, ranks)
         for step in range(depth):
@@ -159,7 +163,7 @@ def _greedy_seats(chance: Any) -> int:
 
 
 @rule
-def _model_move(game: Game, rivals: int, greedy: int, stream: Any) -> int:
+def _model_move(game: Game, tiles: Any, rivals: int, greedy: int, stream: Any) -> int:
     """What a rival is taken to do: his strategy's move, if that is known.
 
     Else the planner's or the greedy player's, now and then any other, and half of the bids a dollar off.
@@ -171,7 +175,7 @@ def _model_move(game: Game, rivals: int, greedy: int, stream: Any) -> int:
     if greedy >> int(game.player) & 1:
         action = greedy_move(game)
     else:
-        action = planner_move(game)
+        action = plan(game, tiles)
     if game.step == CONTRIBUTE and draw_below(stream, 2, 1000) < NUDGES:
         return _nudged(game, action, 2 * draw_below(stream, 3, 2) - 1)
     return action
@@ -187,21 +191,21 @@ def _nudged(game: Game, action: int, dollars: int) -> int:
 
 
 @rule
-def _bid_of_model(game: Game, rivals: int, greedy: int, stream: Any) -> int:
+def _bid_of_model(game: Game, tiles: Any, rivals: int, greedy: int, stream: Any) -> int:
     """A rival may have sold something first; the sale would be known, so only a bid will do."""
-    action = _model_move(game, rivals, greedy, stream)
+    action = _model_move(game, tiles, rivals, greedy, stream)
     return action if action >= BID else BID + min(int(game.money[game.player]), 2)
 
 
 @rule
-def _guess_closed_hands(game: Game, seat: int, rivals: int, greedy: int, chance: Any) -> None:
+def _guess_closed_hands(game: Game, tiles: Any, seat: int, rivals: int, greedy: int, chance: Any) -> None:
     """Rivals who closed their hands before the seat to decide did so without knowing its own."""
     if game.step != CONTRIBUTE:
         return
     for player in range(game.num_players):
         if player != seat and game.hand[player] != NONE:
             game.player = player
-            hand = _bid_of_model(game, rivals, greedy, mix(advanced(chance, player))) - BID
+            hand = _bid_of_model(game, tiles, rivals, greedy, mix(advanced(chance, player))) - BID
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat
 
