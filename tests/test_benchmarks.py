@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import aec, peers, profile, rounds, start, throughput
+from benchmarks import aec, peers, profile, rounds, search, start, throughput
 from symphony9_env import symphony9_v0
 
 
@@ -64,13 +64,18 @@ def test_throughput_writes_table_json_and_plot_and_names_who_is_missing(
     assert (tmp_path / "new" / "throughput.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_searches_count_their_playouts() -> None:
+    assert search.ours(2)() == search.PLAYOUTS
+    assert search.openspiel("kuhn_poker")() == search.PLAYOUTS
+
+
 def test_the_profile_takes_a_step_apart() -> None:
     times = profile.measure(num_games=8, rounds=4)
     assert {"whole step", "sampling", "rules", "observation", "legality"} <= set(times)
     assert min(times.values()) > 0
 
 
-@pytest.mark.parametrize("module", [aec, profile, start, throughput])
+@pytest.mark.parametrize("module", [aec, profile, search, start, throughput])
 def test_every_benchmark_has_help(
     module: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from symphony9_env.actions import MAX_CONTRIBUTION
+from symphony9_env.actions import BID, MAX_CONTRIBUTION
 from symphony9_env.agents.prospects import open_token, points_at
 from symphony9_env.compilation import rule
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.rules.boards import cubes
+from symphony9_env.rules.chance import draw_below
 from symphony9_env.rules.concert import MEDIUM_BONUS, bot_contribution, concert_outcome, penalty
 from symphony9_env.rules.scoring import PERFORMERS, SUCCESSES
 from symphony9_env.rules.state import HIGH, LOW, MEDIUM, NONE, NUM_CLASSES, TOO_LITTLE, TOO_MUCH, Game
@@ -199,3 +200,15 @@ def _cheapest(game: Game, player: int, worth: Any) -> float:
         if cubes(game, player, musician) > 0:
             cheapest = min(cheapest, worth[musician])
     return 0.0 if cheapest == np.inf else cheapest
+
+
+@rule
+def likely_bid(game: Game, player: int, odds: Any, stream: Any) -> int:
+    """A bid drawn from what a rival would guess of this player: much cheaper than thinking one out."""
+    _guess(game, player, odds)
+    left = draw_below(stream, 0, 1 << 20) / (1 << 20)
+    for bid in range(BIDS):
+        left -= odds[bid]
+        if left < 0:
+            return BID + bid
+    return BID

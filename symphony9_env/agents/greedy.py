@@ -20,32 +20,25 @@ def greedy_move(game: Game) -> int:
     if game.step == CONTRIBUTE or game.step == DISCUSS:
         return contribute(game, fair_share(game, LOW))
     worth = np.zeros(NUM_MUSICIANS)
+    now = total_points(game, int(game.player))
     for musician in range(game.num_musicians):
-        worth[musician] = worth_of_composition(game, musician)
+        worth[musician] = worth_of_composition(game, musician, now)
     return trade(game, worth, 1 / MONEY_PER_POINT)
 
 
 @rule
-def worth_of_composition(game: Game, musician: int) -> float:
-    """The points of his next composition, the less the further away it is."""
+def worth_of_composition(game: Game, musician: int, now: int) -> float:
+    """The points that his next composition would add to the player's of now, the less the further away it is."""
     player = int(game.player)
-    points = points_of_tile(game, player, musician)
+    game.compositions[player, musician] += 1
+    points = (total_points(game, player) - now) / SIXTHS
+    game.compositions[player, musician] -= 1
     patron = major_patron(game, musician)
     if patron == player:
         return DEFENCE * points
     rival = cubes(game, patron, musician) if patron != NONE else 0
     short = max(rival - cubes(game, player, musician), 0)
     return points * PER_CUBE_SHORT**short
-
-
-@rule
-def points_of_tile(game: Game, player: int, musician: int) -> float:
-    """What one more composition of his would add to the player's points, as things stand."""
-    before = total_points(game, player)
-    game.compositions[player, musician] += 1
-    after = total_points(game, player)
-    game.compositions[player, musician] -= 1
-    return (after - before) / SIXTHS
 
 
 @rule

@@ -9,7 +9,7 @@ from symphony9_env.agents.greedy import fair_share, worth_of_composition
 from symphony9_env.agents.prospects import open_token
 from symphony9_env.agents.trading import contribute, trade
 from symphony9_env.compilation import rule
-from symphony9_env.rules.scoring import MONEY_PER_POINT
+from symphony9_env.rules.scoring import MONEY_PER_POINT, total_points
 from symphony9_env.rules.state import (
     CONTRIBUTE,
     DISCUSS,
@@ -32,10 +32,11 @@ def investor_move(game: Game) -> int:
     if game.step == CONTRIBUTE or game.step == DISCUSS:
         return contribute(game, what_is_missing(game, favourite))
     worth = np.zeros(NUM_MUSICIANS)
+    now = total_points(game, int(game.player))
     for musician in range(game.num_musicians):
         likely = FAVOURED if fame(game, musician) == favourite else OTHERWISE
         pay = likely * game.income[fame(game, musician)] / MONEY_PER_POINT
-        worth[musician] = pay + HONOUR * worth_of_composition(game, musician)
+        worth[musician] = pay + HONOUR * worth_of_composition(game, musician, now)
     return trade(game, worth, 1 / MONEY_PER_POINT)
 
 

@@ -3,7 +3,8 @@
 Before each playout all that the seat can't know is drawn anew, so a playout is one possible world. In it the seat
 follows its tree and, past the tree's edge, the planner; its rivals are played by models of players. A node is a
 decision of the seat as it would see it: worlds that look alike share it. Closed hands stay hidden: each rival's
-is a fresh guess of what he would contribute, and the seat's own bid is chosen against all of them at once.
+is a fresh guess of what he would contribute, and the seat's own bid is chosen against all of them at once. In the
+rounds after this one everybody's bid is such a guess: thinking it through would take half of the time.
 A playout counts as its share of the win. The planner's choice comes first at every node; others must prove better.
 
 `search:N@planner` is told how its rivals play: a best response to them, as far as N playouts find it.
@@ -18,6 +19,7 @@ import numpy as np
 
 from symphony9_env.actions import BID, MAX_CONTRIBUTION, NUM_ACTIONS_DISCUSSION, SELL
 from symphony9_env.agents.base import Agent, Rows
+from symphony9_env.agents.bidding import BIDS, likely_bid
 from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.planner import appraise_tiles, plan
 from symphony9_env.agents.scripted import STRATEGIES, scripted_move
@@ -53,6 +55,7 @@ def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, worl
     nodes, actions = np.empty(MAX_DEPTH, np.int64), np.empty(MAX_DEPTH, np.int64)
     points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS)
     tiles = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
+    odds = np.zeros(BIDS)
     num_nodes = 0
     for playout in range(playouts):
         chance = mix(advanced(stream, playout))
@@ -67,7 +70,9 @@ def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, worl
             if game.round_index != appraised:
                 appraise_tiles(game, tiles)
                 appraised = game.round_index
-            if game.player != seat:
+            if game.step == CONTRIBUTE and game.round_index > root.round_index and not in_tree:
+                action = likely_bid(game, int(game.player), odds, mix(advanced(chance, number)))
+            elif game.player != seat:
                 action = _model_move(game, tiles, rivals, greedy, mix(advanced(chance, number)))
             elif in_tree and depth < MAX_DEPTH:
                 key = mix(open_digest(game) ^ purse_digest(game))
