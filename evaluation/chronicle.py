@@ -61,7 +61,7 @@ def lines_of(played: Played, names: list[str], options: Options) -> list[Line]:
     final = played.final
     num_players = options.num_players
     sheet = np.zeros((NUM_BOARDS, NUM_SOURCES), np.int64)
-    points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS)
+    points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS, np.int64)
     score(final, 0, sheet, points, ranks)
     winners = int((ranks[:num_players] == 1).sum())
     tiles = [SCORING_TILES[tile] for tile in final["scoring_tile"][0][: final["num_musicians"][0]]]

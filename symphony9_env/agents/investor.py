@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symphony9_env.agents.bidding import pay_of_class
+from symphony9_env.agents.bidding import best_bid, pay_of_class
 from symphony9_env.agents.greedy import fair_share, worth_of_composition
 from symphony9_env.agents.prospects import open_token
 from symphony9_env.agents.trading import contribute, trade
@@ -23,21 +23,21 @@ from symphony9_env.rules.tracks import fame
 
 FAVOURED = 0.6  # how likely the class one works for comes about
 OTHERWISE = 0.2
-HONOUR = 0.4  # of a composition's points: it costs half the cubes
 
 
 @rule
 def investor_move(game: Game) -> int:
-    favourite = best_paid_class(game, int(game.player))
-    if game.step == CONTRIBUTE or game.step == DISCUSS:
-        return contribute(game, what_is_missing(game, favourite))
+    player, coin = int(game.player), 1 / MONEY_PER_POINT
+    favourite = best_paid_class(game, player)
     worth = np.zeros(NUM_MUSICIANS)
-    now = total_points(game, int(game.player))
+    now = total_points(game, player)
     for musician in range(game.num_musicians):
         likely = FAVOURED if fame(game, musician) == favourite else OTHERWISE
-        pay = likely * game.income[fame(game, musician)] / MONEY_PER_POINT
-        worth[musician] = pay + HONOUR * worth_of_composition(game, musician, now)
-    return trade(game, worth, 1 / MONEY_PER_POINT)
+        pay = likely * game.income[fame(game, musician)] * coin
+        worth[musician] = pay + worth_of_composition(game, musician, now)
+    if game.step == CONTRIBUTE or game.step == DISCUSS:
+        return contribute(game, best_bid(game, player, worth, coin))
+    return trade(game, worth, coin)
 
 
 @rule

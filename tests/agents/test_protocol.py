@@ -96,12 +96,12 @@ def test_every_choice_is_legal_and_changes_nothing(policy_path: str, env: RawEnv
 @settings(max_examples=80, deadline=None)
 @given(positions(), rngs())
 def test_what_is_hidden_never_moves_a_choice(policy_path: str, env: RawEnv, rng: np.random.Generator) -> None:
-    """Purses are known to a perfect memory, so they are put back; random, greedy and investor don't even look."""
+    """Purses are known to a perfect memory, so they are put back; random and greedy don't even look."""
     assume(not all(env.terminations.values()))
     other = env.game.copy()
     change_secrets(look_at(other), env.deciding_seat, rng)
     row = np.zeros(1, np.int64)
-    for name in ("random", "greedy", "investor"):
+    for name in ("random", "greedy"):
         agent = agents.make(name, seed=3)
         assert agent.decide(other, row) == agent.decide(env.game, row)
     for field in ("money", "furniture"):
