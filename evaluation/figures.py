@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from evaluation.summary import Games, Results
 from symphony9_env.components import CLASSES
+from symphony9_env.components.box import scoring_method
 from symphony9_env.rules.state import OUTCOMES
 
 # Told apart by people with colour blindness too (Okabe and Ito).
@@ -115,8 +116,7 @@ def head_to_head(results: Results) -> str:
         axes.set_ylabel("ahead")
         axes.spines[:].set_visible(False)
 
-    side = 2.2 + 0.75 * len(order)
-    return svg(draw, side + 0.6, side)
+    return svg(draw, 7, 1.2 + 0.6 * len(order))
 
 
 def seats(results: Results) -> str:
@@ -184,12 +184,12 @@ def scoring_tiles(results: Results) -> str:
             axes.plot([one["mean"], one["winners_mean"]], [place, place], color="#bbbbbb", linewidth=2)
             axes.plot(one["mean"], place, "o", color="#56B4E9", label="everybody" if place == 0 else None)
             axes.plot(one["winners_mean"], place, "D", color="#D55E00", label="the winner" if place == 0 else None)
-        axes.set_yticks(range(len(order)), order)
+        axes.set_yticks(range(len(order)), [f"{scoring_method(tile)}  {tile}" for tile in order])
         axes.set_xlabel("points a player and game in which the tile is dealt")
         axes.grid(axis="x", color="#dddddd", linewidth=0.7)
         axes.legend(loc="lower right")
 
-    return svg(draw, 7, 1.2 + 0.3 * len(order))
+    return svg(draw, 8.5, 1.2 + 0.3 * len(order))
 
 
 def concerts(results: Results) -> str:

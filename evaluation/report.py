@@ -55,7 +55,7 @@ def _sections(results: Results, games: Games) -> list[dict[str, Any]]:
 
 def _about_ratings(results: Results) -> str:
     order = figures.by_rating(results)
-    text = "Dots are ratings, bars their 95 % intervals: agents whose bars don't overlap differ for sure. "
+    text = "Dots are ratings, bars their 95 % intervals: where bars don't overlap, the difference is more than luck. "
     text += "400 points mean that one ends ahead of the other ten times out of eleven; 1500 is the average here."
     if len(order) > 1:
         first, second = (results["agents"][name] for name in order[:2])
