@@ -12,15 +12,19 @@ from itertools import combinations, combinations_with_replacement
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evaluation.ratings import Estimate, win_rate
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import Agent
 from symphony9_env.engine import MAX_DECISIONS, play_rows
+from symphony9_env.envs.opponents import decide_by
 from symphony9_env.options import MAX_SEED, Options
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.deals import pack_box
+from symphony9_env.rules.scoring import NUM_SOURCES, score
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import NONE, OVER, Games, new_games
+from symphony9_env.rules.state import NONE, NUM_BOARDS, OVER, Games, new_games
 
 TABLES: Final = ("all", "one-against-rest", "first-against-rest")
 
@@ -103,9 +107,7 @@ def play(games: Sequence[Game], agents: Sequence[Agent], options: Options) -> li
     rows = np.arange(len(games))
     while len(rows):
         deciding = at_seat[rows, states["player"][rows]]
-        moves = np.empty(len(rows), np.int64)
-        for agent in np.unique(deciding).tolist():
-            moves[deciding == agent] = agents[agent].decide(states, rows[deciding == agent])
+        moves = decide_by(agents, deciding, states, rows)
         place = play_rows(states, rows, moves, history, length)
         if place != NONE:
             raise ValueError(_illegal(agents[deciding[place]], int(moves[place]), games[rows[place]]))
@@ -114,6 +116,27 @@ def play(games: Sequence[Game], agents: Sequence[Agent], options: Options) -> li
         Played(game, history[row, : length[row]].tobytes(), states[row : row + 1].copy())
         for row, game in enumerate(games)
     ]
+
+
+def win_shares(played: Sequence[Played], agent: int) -> NDArray[np.float64]:
+    """What part of each game's win an agent's seats have."""
+    shares = np.zeros(len(played))
+    for row, one in enumerate(played):
+        num_players = len(one.game.agents)
+        sheet = np.zeros((NUM_BOARDS, NUM_SOURCES), np.int64)
+        points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS, np.int64)
+        score(one.final, 0, sheet, points, ranks)
+        first = ranks[:num_players] == 1
+        shares[row] = (first & (np.array(one.game.agents) == agent)).sum() / first.sum()
+    return shares
+
+
+def against(agent: Agent, opponent: Agent, options: Options, num_games: int, seed: int) -> Estimate:
+    """An agent's win rate alone at a table full of the opponent, on duplicate deals."""
+    schedule = Schedule(2, options.num_players, seed, "first-against-rest")
+    games = [schedule.game(number) for number in range(schedule.rounded(num_games))]
+    played = play(games, [agent, opponent], options)
+    return win_rate(win_shares(played, 0), np.array([game.deal for game in games]))
 
 
 def _illegal(agent: Agent, move: int, game: Game) -> str:

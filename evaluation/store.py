@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluation.chronicle import COLUMNS, Line
+from symphony9_env.files import make_folder, write_text
 
 TEXT: Final = {"agent", *(f"outcome_{number}" for number in range(1, 7))}
 
@@ -75,19 +76,6 @@ class Folder:
         return file
 
 
-def make_folder(path: str | os.PathLike[str]) -> Path:
-    """A folder that can be written to; a ValueError says why it can't."""
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ValueError(f"--out {folder}: can't be written to ({error.strerror})") from None
-    return folder
-
-
 def _typed(line: dict[str, str]) -> Line:
     """Numbers as numbers; what is empty stays None."""
     return {name: value if name in TEXT else float(value) if value else None for name, value in line.items()}
@@ -105,13 +93,3 @@ def _as_csv(lines: list[Line], header: bool = False) -> str:
 def _shown(value: Any) -> Any:
     """Whole numbers without a point, so that a file written again stays the same."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def write_text(path: Path, text: str) -> None:
-    """A file is there whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)

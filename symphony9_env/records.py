@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from symphony9_env import actions
+from symphony9_env.files import write_text
 from symphony9_env.options import MAX_SEED, OptionValues, check_num_players
 from symphony9_env.rules.deals import read_setup
 from symphony9_env.rules.state import OVER, Games
@@ -140,15 +141,12 @@ def save(record: Record, path: str | os.PathLike[str]) -> None:
     _check(record)
     target = Path(os.path.realpath(path))
     text = dumps(record) + "\n"
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         if target.exists() and not target.is_file():  # a pipe or a device: written to, not replaced
             target.write_text(text, encoding="utf-8")
         else:
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(target)
+            write_text(target, text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise ValueError(f"{os.fspath(path)}: can't be written: {error.strerror}") from error
 
 

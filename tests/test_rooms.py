@@ -14,6 +14,7 @@ PACKAGE = Path(symphony9_env.__file__).parent
 ROOMS = {  # room: what it may import of ours, itself apart
     "compilation": set(),
     "components": set(),
+    "files": set(),
     "actions": {"components"},
     "options": {"components"},
     "rules": {"compilation", "components", "actions", "options"},
@@ -21,8 +22,8 @@ ROOMS = {  # room: what it may import of ours, itself apart
     "rewards": {"compilation", "options", "rules"},
     "batched": {"actions", "options", "rules", "views", "engine", "records"},
     "engine": {"compilation", "actions", "options", "rules", "views", "rewards"},
-    "agents": {"compilation", "components", "actions", "options", "rules", "views", "engine"},
-    "records": {"actions", "options", "rules", "views", "envs"},
+    "agents": {"compilation", "files", "components", "actions", "options", "rules", "views", "engine"},
+    "records": {"actions", "files", "options", "rules", "views", "envs"},
     "envs": {"components", "actions", "options", "rules", "views", "rewards", "engine", "batched", "records", "agents"},
     "symphony9_v0": {"envs"},
     "cli": {"batched", "options", "views", "records", "envs", "symphony9_v0"},

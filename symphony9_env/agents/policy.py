@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.base import Agent, Rows
 from symphony9_env.components import PLAYER_COUNTS
@@ -39,6 +40,8 @@ class Card:
 
     num_players: tuple[int, ...]  # the games it may play in
     hidden: tuple[int, ...]  # sizes of the hidden layers
+    shared_layers: int = 0  # how many of these the value network has in common with the policy
+    value_hidden: tuple[int, ...] | None = None  # sizes of the value network's own hidden layers; None: there is none
     activation: str = "tanh"
     ledger: bool = False  # whether its observation has the ledger
     temperature: float = 0.0  # 0: the best action; else it draws from softmax(logits / temperature)
@@ -48,6 +51,10 @@ class Card:
     def sizes(self) -> tuple[int, ...]:
         """From the observation to an output for every action, with the discussion's."""
         return (observation_size(self.ledger), *self.hidden, NUM_ACTIONS_DISCUSSION)
+
+    def value_sizes(self) -> tuple[int, ...]:
+        """From the observation, through the shared layers, to the expected return."""
+        return (observation_size(self.ledger), *self.hidden[: self.shared_layers], *(self.value_hidden or ()), 1)
 
 
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
@@ -61,12 +68,8 @@ def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> N
         "weights_hash": _hash(weights),
         **asdict(card),
     }
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        save_file(weights, draft, {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": json.dumps(about)})
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
+    metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": json.dumps(about)}
+    files.write(target, lambda draft: save_file(weights, draft, metadata))
 
 
 def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:
@@ -118,7 +121,9 @@ def _read_card(about: dict[str, Any]) -> Card:
     if missing := [name for name in (*names, "layout_version", "layout_hash") if name not in about]:
         raise ValueError(f"is damaged: its description has no {missing[0]!r}")
     values = {name: about[name] for name in names}
-    for name in ("num_players", "hidden"):
+    for name in ("num_players", "hidden", "value_hidden"):
+        if name == "value_hidden" and values[name] is None:
+            continue
         if not isinstance(values[name], list) or not all(type(item) is int for item in values[name]):
             raise ValueError(f"is damaged: {name}={values[name]!r}; needed: a list of whole numbers")
         values[name] = tuple(values[name])
@@ -134,8 +139,12 @@ def _read_card(about: dict[str, Any]) -> Card:
 def _check_card(card: Card) -> None:
     if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
         raise ValueError(f"num_players={list(card.num_players)}; allowed: some of {list(PLAYER_COUNTS)}")
-    if not all(0 < size <= 65536 for size in card.hidden):
-        raise ValueError(f"hidden={list(card.hidden)}; allowed: layer sizes from 1 up")
+    if not all(0 < size <= 65536 for size in (*card.hidden, *(card.value_hidden or ()))):
+        raise ValueError(
+            f"hidden={list(card.hidden)}, value_hidden={card.value_hidden}; allowed: layer sizes from 1 up"
+        )
+    if type(card.shared_layers) is not int or not 0 <= card.shared_layers <= len(card.hidden):
+        raise ValueError(f"shared_layers={card.shared_layers!r}; allowed: 0 to the number of hidden layers")
     if card.activation not in ACTIVATIONS:
         raise ValueError(f"activation={card.activation!r}; allowed: {', '.join(ACTIVATIONS)}")
     if type(card.ledger) is not bool:
@@ -145,22 +154,32 @@ def _check_card(card: Card) -> None:
 
 
 def weight_names(card: Card) -> list[tuple[str, str]]:
-    """The layers' weights (outputs, inputs) and biases, first layer first."""
+    """The policy's weights (outputs, inputs) and biases, first layer first."""
     return [(f"policy.{layer}.weight", f"policy.{layer}.bias") for layer in range(len(card.hidden) + 1)]
 
 
+def value_names(card: Card) -> list[tuple[str, str]]:
+    """The same of the value network: the shared layers are the policy's; nothing if there is no value network."""
+    if card.value_hidden is None:
+        return []
+    own = range(card.shared_layers, card.shared_layers + len(card.value_hidden) + 1)
+    return weight_names(card)[: card.shared_layers] + [
+        (f"value.{layer}.weight", f"value.{layer}.bias") for layer in own
+    ]
+
+
 def _check_weights(card: Card, weights: Weights) -> None:
-    """The layers of the policy must be there and fit; a value network may lie beside them."""
-    sizes = card.sizes()
-    for layer, (weight, bias) in enumerate(weight_names(card)):
-        for name, shape in ((weight, (sizes[layer + 1], sizes[layer])), (bias, (sizes[layer + 1],))):
-            if name not in weights:
-                raise ValueError(f"has no {name!r}; needed: {len(sizes) - 1} layers {sizes}")
-            if weights[name].shape != shape or weights[name].dtype != np.float32:
-                found = f"{weights[name].dtype} {weights[name].shape}"
-                raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
-            if not np.isfinite(weights[name]).all():
-                raise ValueError(f"{name!r} has values that are no numbers")
+    """The layers that the card tells of must be there and fit."""
+    for names, sizes in ((weight_names(card), card.sizes()), (value_names(card), card.value_sizes())):
+        for layer, (weight, bias) in enumerate(names):
+            for name, shape in ((weight, (sizes[layer + 1], sizes[layer])), (bias, (sizes[layer + 1],))):
+                if name not in weights:
+                    raise ValueError(f"has no {name!r}; needed: {len(sizes) - 1} layers {sizes}")
+                if weights[name].shape != shape or weights[name].dtype != np.float32:
+                    found = f"{weights[name].dtype} {weights[name].shape}"
+                    raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
+                if not np.isfinite(weights[name]).all():
+                    raise ValueError(f"{name!r} has values that are no numbers")
 
 
 def _hash(weights: Weights) -> str:
@@ -176,7 +195,10 @@ class PolicyAgent(Agent):
         self.seed = seed
         self.card = card
         # Transposed once: a batch of observations is multiplied from the left.
-        self._layers = [(np.ascontiguousarray(weights[w].T), weights[b]) for w, b in weight_names(card)]
+        self._layers, self._value_layers = (
+            [(np.ascontiguousarray(weights[weight].T), weights[bias]) for weight, bias in names]
+            for names in (weight_names(card), value_names(card))
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], seed: int) -> PolicyAgent:
@@ -203,9 +225,19 @@ class PolicyAgent(Agent):
 
     def logits(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """The network's output for each action, before masking."""
-        values = observation
-        for layer, (weight, bias) in enumerate(self._layers):
-            values = values @ weight + bias
-            if layer < len(self._layers) - 1:
-                values = np.tanh(values) if self.card.activation == "tanh" else np.maximum(values, 0)
+        return self._through(self._layers, observation)
+
+    def value(self, observation: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """What return the policy expects (1 is a sure win); None if it was saved without its value network."""
+        return self._through(self._value_layers, observation)[:, 0] if self._value_layers else None
+
+    def _through(self, layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]], values: Any) -> Any:
+        for layer, (weight, bias) in enumerate(layers):
+            values = values @ weight
+            values += bias
+            if layer < len(layers) - 1:
+                if self.card.activation == "tanh":
+                    np.tanh(values, out=values)
+                else:
+                    np.maximum(values, 0, out=values)
         return values

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symphony9_env import agents
 from symphony9_env.agents import Agent
@@ -37,12 +38,22 @@ class Opponents:
     def decide(self, games: Games, rows: Rows, seats: Rows) -> Rows:
         """Their actions on these rows, where none of the learners (in `seats`, one a row) is to decide."""
         places = (games["player"][rows] - seats - 1) % self.num_players
-        actions = np.empty(len(rows), np.int64)
-        for place, agent in enumerate(self.agents):
-            theirs = places == place
-            if theirs.any():
-                actions[theirs] = agent.decide(games, rows[theirs])
-        return actions
+        return decide_by(self.agents, places, games, rows)
+
+    def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:
+        """Games with these seeds were dealt on these rows. For opponents that change from game to game."""
+
+    def end(self, rows: Rows, seats: Rows, ranks: NDArray[np.float64]) -> None:
+        """The games on these rows ended with these ranks, (rows, players). For opponents that keep a tally."""
+
+
+def decide_by(agents: Sequence[Agent], who: Rows, games: Games, rows: Rows) -> Rows:
+    """Each row's action by the agent whose number is in `who`; an agent decides for all its rows in one call."""
+    actions = np.empty(len(rows), np.int64)
+    for number in np.unique(who).tolist():
+        theirs = who == number
+        actions[theirs] = agents[number].decide(games, rows[theirs])
+    return actions
 
 
 def check_seat(seat: Any, num_players: int) -> int | None:

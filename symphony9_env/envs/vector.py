@@ -34,7 +34,8 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     game at -1.
 
     Options are those of `raw_env` (render_mode apart), and:
-        opponents: an agent's name or a saved policy's path for all, or a list of them, clockwise from the learner.
+        opponents: an agent's name or a saved policy's path for all, or a list of them, clockwise from the learner;
+            or an `Opponents` of one's own, such as a pool that draws new ones for every game.
         seat: the learner's seat in every game, or "random": drawn from each game's seed.
         num_threads: as `BatchedGames`.
     """
@@ -45,14 +46,16 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self,
         num_envs: int,
         *,
-        opponents: Opponent | Sequence[Opponent] = "random",
+        opponents: Opponent | Sequence[Opponent] | Opponents = "random",
         seat: int | str = "random",
         num_threads: int = 1,
         **options: Unpack[OptionValues],
     ) -> None:
         self._games = BatchedGames(num_envs, num_threads=num_threads, **options)
         self.options = self._games.options
-        self._opponents = Opponents(opponents, self.options.num_players)
+        if not isinstance(opponents, Opponents):
+            opponents = Opponents(opponents, self.options.num_players)
+        self._opponents = opponents
         self._fixed_seat = check_seat(seat, self.options.num_players)
         self.num_envs = self._games.num_games
         self.single_observation_space = vector_space(observation_fields(self.options.ledger))
@@ -96,11 +99,22 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         if ended.any():
             self._note_final(infos, np.flatnonzero(ended), self._games.final_games)
             self._note_scores(infos["final_info"], np.flatnonzero(ended))
+            self._opponents.end(np.flatnonzero(ended), self._seats[ended], self._games.final_ranks[ended])
         terminated = ended | illegal
         if terminated.any():
             self._begin_games(np.flatnonzero(terminated))
         truncated = np.zeros(self.num_envs, bool)
         return self._games.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
+
+    def save(self) -> bytes:
+        """All games and the learner's seats, exactly, in mid-game; opponents that keep a state are not in it."""
+        return self._seats.tobytes() + self._games.save()
+
+    def load(self, data: bytes) -> None:
+        """Go on where `save` was called, with the same options."""
+        size = self._seats.nbytes
+        self._games.load(data[size:])
+        self._seats[:] = np.frombuffer(data[:size], np.int64)
 
     def _illegal(self, actions: NDArray[Any]) -> Flags:
         if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
@@ -129,6 +143,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
             self._seats[rows] = [random_seat(int(seed), self.options.num_players) for seed in self._games.seeds[rows]]
         else:
             self._seats[rows] = self._fixed_seat
+        self._opponents.begin(rows, self._seats[rows], self._games.seeds[rows])
         rows = self._others_turn(rows)
         while len(rows):
             self._games.step(self._decided(rows), rows=rows)
