@@ -76,7 +76,7 @@ class BetweenUpdates(BaseCallback):
         }
         if self.rows:
             training["evaluation"] = self.rows[-1]
-        return make_card(self.settings, training), weights_of(self.model.policy, self.settings.network)
+        return make_card(self.settings, training), weights_of(self.model.policy)
 
     def spent(self) -> float:
         return self.seconds + time.monotonic() - self._begun

@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from symphony9_env import agents
+from symphony9_env.agents.networks import SHAPES
 from symphony9_env.options import MAX_SEED, Options
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -40,11 +41,12 @@ class GameSettings(Section):
 
 
 class NetworkSettings(Section):
-    """Layers: shared ones first, then the policy's and the value's own."""
+    """The learner's network; `symphony9_env/agents/networks.py` tells what it looks like."""
 
-    shared: Sizes = Field((256,), description="sizes of the layers that policy and value share")
-    policy: Sizes = Field((128,), description="sizes of the policy's own layers")
-    value: Sizes = Field((128,), description="sizes of the value's own layers")
+    kind: Literal["musicians", "mlp"] = Field(
+        "musicians", description="the same layers for each musician, or plain ones"
+    )
+    hidden: Sizes = Field((96, 96, 128), description="sizes of the layers; three for `musicians`")
     activation: Literal["tanh", "relu"] = Field("relu", description="between the layers")
 
 
@@ -53,12 +55,12 @@ class PpoSettings(Section):
 
     num_games: Positive = Field(512, description="games side by side")
     num_steps: Positive = Field(64, description="the learner's decisions in each of them before an update")
-    batch_size: Positive = Field(2048, description="decisions in one gradient step")
+    batch_size: Positive = Field(512, description="decisions in one gradient step")
     num_epochs: Positive = Field(3, description="passes over the decisions of one update")
-    learning_rate: float = Field(1e-3, gt=0, le=1)
-    learning_rate_end: float = Field(1e-4, gt=0, le=1)
+    learning_rate: float = Field(3e-4, gt=0, le=1)
+    learning_rate_end: float = Field(5e-5, gt=0, le=1)
     entropy: float = Field(0.01, ge=0, le=1, description="reward for staying undecided")
-    entropy_end: float = Field(0.003, ge=0, le=1)
+    entropy_end: float = Field(0.002, ge=0, le=1)
     gamma: Share = Field(1.0, description="discount of a reward one decision later")
     gae_lambda: Share = Field(0.95, description="how far advantages look past the value estimate")
     clip_range: float = Field(0.2, gt=0, le=1, description="how far an update may move a probability")
@@ -70,7 +72,7 @@ class PpoSettings(Section):
 class RewardSettings(Section):
     """The reward is +1 for a win and its counterpart for a loss; at first also the points that each move brings."""
 
-    shaping: float = Field(0.02, ge=0, description="reward for each point at the start")
+    shaping: float = Field(0.0, ge=0, description="reward for each point at the start")
     shaping_until: Share = Field(0.3, description="part of the training in which that falls to nothing")
 
 
@@ -86,6 +88,16 @@ class OpponentSettings(Section):
     same_kind: Share = Field(0.5, description="part of the games in which all opponents are the same")
     snapshot_every: Positive = Field(500_000, description="decisions between two snapshots")
     max_snapshots: Positive = Field(16, description="snapshots kept; the one that is beaten most often goes first")
+
+
+class WarmStartSettings(Section):
+    """Before the training: learn what an agent does, from games of it against itself."""
+
+    agent: str | None = Field("planner", description="whom to learn from; none: begin with nothing")
+    games: Positive = Field(20_000, description="to learn from, each looked at once")
+    slips: Share = Field(0.1, description="part of the moves played at random, for odd positions")
+    batch_size: Positive = Field(128, description="decisions in one gradient step; many small steps learn faster")
+    learning_rate: float = Field(2e-3, gt=0, le=1)
 
 
 class EvaluationSettings(Section):
@@ -107,6 +119,7 @@ class Settings(Section):
     start_from: str | None = Field(None, description="a saved policy whose weights to begin with")
     temperature: float = Field(1.0, ge=0, le=100, description="of the exported policy; 0 always plays the best action")
     game: GameSettings = GameSettings()
+    warm_start: WarmStartSettings = WarmStartSettings()
     network: NetworkSettings = NetworkSettings()
     ppo: PpoSettings = PpoSettings()
     reward: RewardSettings = RewardSettings()
@@ -121,8 +134,9 @@ class Settings(Section):
                 raise ValueError(f"opponents.fixed.{name}={weight}; allowed: 0 or more")
         if self.opponents.latest + self.opponents.past + sum(self.opponents.fixed.values()) <= 0:
             raise ValueError("opponents: all weights are 0; needed: somebody to play against")
-        for name in (*self.opponents.fixed, *self.evaluation.opponents):
+        for name in (*self.opponents.fixed, *self.evaluation.opponents, self.warm_start.agent or "random"):
             agents.make(name, seed=0).check_players(self.game.num_players)
+        SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
         rollout = self.ppo.num_games * self.ppo.num_steps
         if self.ppo.batch_size > rollout:
             raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to num_games × num_steps = {rollout}")

@@ -1,97 +1,163 @@
-"""The learner's network, and its way into a policy file and back."""
+"""The learner's networks in torch, and their way into a policy file and back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import torch
-from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from symphony9_env.agents.policy import Card, Weights
+from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
+from symphony9_env.agents.networks import SHAPES, Weights, musician_columns
+from symphony9_env.agents.policy import Card
 from training.config import NetworkSettings, Settings
 
 ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
+LAST_LAYERS: Final = ("choice.weight", "rest.weight", "value.weight")
+SMALL: Final = 0.01  # gain of the actions' last layers: the first policy is nearly uniform
 
 
-class SharedLayers(BaseFeaturesExtractor):
-    """The layers that policy and value have in common."""
+class Musicians(nn.Module):
+    """The network of that name in `symphony9_env.agents.networks`, to be trained: logits, and what the value sees."""
 
-    def __init__(self, observation_space: spaces.Box, sizes: tuple[int, ...], activation: str) -> None:
-        inputs = observation_space.shape[0]
-        super().__init__(observation_space, sizes[-1] if sizes else inputs)
-        layers: list[nn.Module] = []
-        for size in sizes:
-            layers += [nn.Linear(inputs, size), ACTIVATIONS[activation]()]
-            inputs = size
-        self.layers = nn.Sequential(*layers)
+    def __init__(self, network: NetworkSettings, ledger: bool) -> None:
+        super().__init__()
+        columns, table = musician_columns(ledger)
+        self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
+        self.register_buffer("table", torch.from_numpy(table), persistent=False)
+        self.activate = ACTIVATIONS[network.activation]()
+        self.weights = nn.ParameterDict()
+        for name, shape in SHAPES["musicians"](network.hidden, ledger).items():
+            if name not in ("value.weight", "value.bias"):  # stable-baselines3's own value layer
+                self.weights[name.replace(".", "_")] = nn.Parameter(_first_values(name, shape))
+        self.latent_dim_pi = NUM_ACTIONS_DISCUSSION
+        self.latent_dim_vf = network.hidden[2]
 
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        shared: torch.Tensor = self.layers(observations)
-        return shared
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        musicians, position = self._look(observation)
+        return self._logits(musicians, position), self._head(position, "value_third")
+
+    def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
+        return self._logits(*self._look(observation))
+
+    def forward_critic(self, observation: torch.Tensor) -> torch.Tensor:
+        return self._head(self._look(observation)[1], "value_third")
+
+    def _look(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        weights, linear = self.weights, nn.functional.linear
+        table = observation[:, self.table]
+        first = linear(observation[:, self.columns], weights["first_weight"]) + weights["first_place"]
+        first = self.activate(first + linear(table, weights["first_table"])[:, None, :])
+        pooled = linear(_pool(first), weights["second_pool"], weights["second_bias"])
+        second = self.activate(linear(first, weights["second_weight"]) + pooled[:, None, :])
+        return second, torch.cat([_pool(second), table], dim=1)
+
+    def _logits(self, musicians: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        weights, linear = self.weights, nn.functional.linear
+        choices = linear(musicians, weights["choice_weight"], weights["choice_bias"])
+        rest = linear(self._head(position, "third"), weights["rest_weight"], weights["rest_bias"])
+        return torch.cat([choices.transpose(1, 2).flatten(1), rest], dim=1)
+
+    def _head(self, position: torch.Tensor, name: str) -> torch.Tensor:
+        layer = nn.functional.linear(position, self.weights[f"{name}_weight"], self.weights[f"{name}_bias"])
+        activated: torch.Tensor = self.activate(layer)
+        return activated
 
 
-def policy_kwargs(network: NetworkSettings) -> dict[str, Any]:
-    """What stable-baselines3 wants to know."""
+def _pool(values: torch.Tensor) -> torch.Tensor:
+    """Mean and maximum over musicians."""
+    return torch.cat([values.mean(dim=1), values.amax(dim=1)], dim=1)
+
+
+def _first_values(name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    values = torch.zeros(shape)
+    if len(shape) == 2 and name != "first.place":
+        nn.init.orthogonal_(values, SMALL if name in LAST_LAYERS else 2**0.5)
+    return values
+
+
+class MusiciansPolicy(MaskableActorCriticPolicy):
+    """stable-baselines3's policy with that network: it makes the logits itself."""
+
+    def __init__(self, *args: Any, network: NetworkSettings, ledger: bool, **kwargs: Any) -> None:
+        self._network = network
+        self._ledger = ledger
+        super().__init__(*args, **kwargs, ortho_init=False)
+
+    def _build_mlp_extractor(self) -> None:
+        self.mlp_extractor = Musicians(self._network, self._ledger)  # type: ignore[assignment]
+
+    def _build(self, lr_schedule: Callable[[float], float]) -> None:
+        super()._build(lr_schedule)
+        self.action_net = nn.Identity()
+        nn.init.orthogonal_(self.value_net.weight, 1.0)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+
+def policy_class(settings: Settings) -> tuple[type[MaskableActorCriticPolicy], dict[str, Any]]:
+    """The policy's class and arguments for stable-baselines3."""
+    network = settings.network
+    common: dict[str, Any] = {"optimizer_kwargs": {"eps": 1e-5}}
+    if network.kind == "musicians":
+        return MusiciansPolicy, {**common, "network": network, "ledger": settings.game.ledger}
+    layers = {"net_arch": list(network.hidden), "activation_fn": ACTIVATIONS[network.activation]}
+    return MaskableActorCriticPolicy, {**common, **layers}
+
+
+def parameters_of(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:
+    """The network's parameters by the names they have in a policy file."""
+    extractor = policy.mlp_extractor
+    if isinstance(extractor, Musicians):
+        named = {name: extractor.weights[name.replace(".", "_")] for name in _names(extractor)}
+        return {**named, "value.weight": policy.value_net.weight, "value.bias": policy.value_net.bias}
+    layers = {
+        "policy": [*extractor.policy_net, policy.action_net],
+        "value": [*extractor.value_net, policy.value_net],
+    }
+    found: dict[str, torch.Tensor] = {}
+    for kind, modules in layers.items():
+        linear = [module for module in modules if isinstance(module, nn.Linear)]
+        for number, layer in enumerate(linear):
+            found |= {f"{kind}.{number}.weight": layer.weight, f"{kind}.{number}.bias": layer.bias}
+    return found
+
+
+def _names(extractor: Musicians) -> list[str]:
+    hidden = (1, 1, 1)
+    known = SHAPES["musicians"](hidden, False)
+    return [name for name in known if name.replace(".", "_") in extractor.weights]
+
+
+def weights_of(policy: MaskableActorCriticPolicy) -> Weights:
+    """As a policy file has them."""
     return {
-        "features_extractor_class": SharedLayers,
-        "features_extractor_kwargs": {"sizes": network.shared, "activation": network.activation},
-        "net_arch": {"pi": list(network.policy), "vf": list(network.value)},
-        "activation_fn": ACTIVATIONS[network.activation],
-        "optimizer_kwargs": {"eps": 1e-5},
+        name: np.ascontiguousarray(values.detach().cpu().numpy(), np.float32).copy()
+        for name, values in parameters_of(policy).items()
     }
 
 
-def linear_layers(policy: MaskableActorCriticPolicy) -> dict[str, list[nn.Linear]]:
-    """Both networks from the observation on; the shared layers are in both."""
-    shared = _linear(policy.features_extractor)
-    return {
-        "policy": [*shared, *_linear(policy.mlp_extractor.policy_net), policy.action_net],  # type: ignore[list-item]
-        "value": [*shared, *_linear(policy.mlp_extractor.value_net), policy.value_net],  # type: ignore[list-item]
-    }
-
-
-def _linear(module: nn.Module) -> list[nn.Linear]:
-    return [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-
-
-def weights_of(policy: MaskableActorCriticPolicy, network: NetworkSettings) -> Weights:
-    """As a policy file has them: the value's layers begin after the shared ones."""
-    weights: Weights = {}
-    for kind, layers in linear_layers(policy).items():
-        for number, layer in enumerate(layers):
-            if kind == "policy" or number >= len(network.shared):
-                weights[f"{kind}.{number}.weight"] = layer.weight.detach().cpu().numpy().astype(np.float32).copy()
-                weights[f"{kind}.{number}.bias"] = layer.bias.detach().cpu().numpy().astype(np.float32).copy()
-    return weights
-
-
-def set_weights(policy: MaskableActorCriticPolicy, card: Card, weights: Weights, network: NetworkSettings) -> None:
-    """Begin with the weights of a saved policy, whose layers must be of the same sizes."""
-    layers = linear_layers(policy)
+def set_weights(policy: MaskableActorCriticPolicy, card: Card, weights: Weights) -> None:
+    """Begin with the weights of a saved policy, whose network must be the same."""
+    own = parameters_of(policy)
+    if {name: tuple(values.shape) for name, values in own.items()} != card.shapes():
+        raise ValueError(
+            f"its network ({card.network}, {list(card.hidden)}, ledger {card.ledger}) is not that of this run"
+        )
     with torch.no_grad():
-        for name, values in weights.items():
-            kind, number, part = name.split(".")
-            known = kind in layers and int(number) < len(layers[kind])
-            there = getattr(layers[kind][int(number)], part) if known else None
-            if there is None or tuple(there.shape) != values.shape:
-                raise ValueError(f"its layers {card.sizes()} are not those of this network: {network.model_dump()}")
-            there.copy_(torch.from_numpy(values))
+        for name, values in own.items():
+            values.copy_(torch.from_numpy(weights[name]))
 
 
 def make_card(settings: Settings, training: dict[str, Any]) -> Card:
-    network = settings.network
-    options = settings.game.options()
     return Card(
-        num_players=(options.num_players,),
-        hidden=(*network.shared, *network.policy),
-        shared_layers=len(network.shared),
-        value_hidden=network.value,
-        activation=network.activation,
-        ledger=options.ledger,
+        num_players=(settings.game.num_players,),
+        network=settings.network.kind,
+        hidden=settings.network.hidden,
+        activation=settings.network.activation,
+        ledger=settings.game.ledger,
         temperature=settings.temperature,
         options=settings.game.model_dump(),
         training=training,

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from evaluation.console import percent, run, table
@@ -33,10 +34,11 @@ from symphony9_env.agents import load_policy
 from training import saves
 from training.callbacks import BetweenUpdates
 from training.config import Section, Settings, load_settings
-from training.network import policy_kwargs, set_weights
+from training.network import policy_class, set_weights
 from training.pool import Pool
 from training.saves import RunFolder
 from training.vec_env import SelfPlayVecEnv
+from training.warm_start import warm_up
 
 
 def make_env(settings: Settings, folder: Path) -> SelfPlayVecEnv:
@@ -49,8 +51,9 @@ def make_env(settings: Settings, folder: Path) -> SelfPlayVecEnv:
 def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
     ppo = settings.ppo
     fall = ppo.learning_rate - ppo.learning_rate_end
+    policy, policy_kwargs = policy_class(settings)
     model = MaskablePPO(
-        "MlpPolicy",
+        policy,
         env,
         learning_rate=lambda left: ppo.learning_rate_end + fall * left,
         n_steps=ppo.num_steps,
@@ -63,13 +66,13 @@ def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
         vf_coef=ppo.value_weight,
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl,
-        policy_kwargs=policy_kwargs(settings.network),
+        policy_kwargs=policy_kwargs,
         seed=settings.seed % 2**32,
         device="cpu",
     )
     if settings.start_from is not None:
         try:
-            set_weights(model.policy, *load_policy(settings.start_from), settings.network)
+            set_weights(model.policy, *load_policy(settings.start_from))
         except ValueError as error:
             raise ValueError(f"start_from: {error}") from None
     return model
@@ -77,6 +80,9 @@ def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
 
 def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = None) -> BetweenUpdates:
     """Train from the start, or from a save; returns when all is done or Ctrl-C asked to stop."""
+    threadpool_limits(
+        1, user_api="blas"
+    )  # opponents decide in small batches: more threads only get in each other's way
     torch.set_num_threads(settings.num_threads)
     env = make_env(settings, folder.pool)
     model = make_model(settings, env)
@@ -84,6 +90,8 @@ def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = 
     with tqdm(total=settings.total_steps, unit=" steps", unit_scale=True, disable=None, smoothing=0.05) as bar:
         between = BetweenUpdates(settings, folder, env, bar)
         if state is None:
+            if settings.warm_start.agent is not None:
+                warm_up(model, settings)
             between.init_callback(model)
             env.pool.set_latest(*between.exported())
         else:
@@ -150,9 +158,8 @@ def main(arguments: list[str] | None = None) -> None:
         files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
         between = train(settings, folder)
     if between.stopped:
-        print(
-            f"saved after {between.num_timesteps:,} decisions; go on with: python -m training.train --resume {folder.path}"
-        )
+        again = f"python -m training.train --resume {folder.path}"
+        print(f"saved after {between.num_timesteps:,} decisions; go on with: {again}")
         raise KeyboardInterrupt
     print(shown(between))
     print(f"\npolicies: {folder.best}, {folder.last}\nlearning curve: {folder.curve}; its figures: {folder.progress}")

@@ -29,6 +29,7 @@ class SelfPlayVecEnv(VecEnv):
         self.games = Symphony9VectorEnv(
             num_games, opponents=pool, num_players=options.num_players, reward="win", shaping=True, **named
         )
+        self.render_mode = None
         self.shaping = 0.0
         self._first_seed = seed
         self._actions = np.zeros(num_games, np.int64)
@@ -36,7 +37,6 @@ class SelfPlayVecEnv(VecEnv):
         self._nothing: list[dict[str, Any]] = [{} for _ in range(num_games)]
         box = self.games.single_observation_space
         super().__init__(num_games, box, spaces.Discrete(NUM_ACTIONS_DISCUSSION))
-        self.render_mode = None
         self.metadata: dict[str, Any] = {}
 
     def reset(self) -> NDArray[np.float32]:

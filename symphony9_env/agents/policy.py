@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.base import Agent, Rows
+from symphony9_env.agents.networks import ACTIVATIONS, SHAPES, Shapes, Weights, make_network
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.engine import look_rows
 from symphony9_env.rules.state import Games
@@ -29,9 +29,6 @@ from symphony9_env.views import LAYOUT_VERSION, layout_hash, observation_size
 FORMAT: Final = "symphony9-policy"
 FORMAT_VERSION: Final = 1
 SUFFIX: Final = ".safetensors"
-ACTIVATIONS: Final = ("tanh", "relu")
-
-Weights = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -40,25 +37,20 @@ class Card:
 
     num_players: tuple[int, ...]  # the games it may play in
     hidden: tuple[int, ...]  # sizes of the hidden layers
-    shared_layers: int = 0  # how many of these the value network has in common with the policy
-    value_hidden: tuple[int, ...] | None = None  # sizes of the value network's own hidden layers; None: there is none
+    network: str = "mlp"  # which of networks.py
     activation: str = "tanh"
     ledger: bool = False  # whether its observation has the ledger
     temperature: float = 0.0  # 0: the best action; else it draws from softmax(logits / temperature)
     options: dict[str, Any] = field(default_factory=dict)  # of the environment it was trained in
     training: dict[str, Any] = field(default_factory=dict)  # how long, on what, with what result
 
-    def sizes(self) -> tuple[int, ...]:
-        """From the observation to an output for every action, with the discussion's."""
-        return (observation_size(self.ledger), *self.hidden, NUM_ACTIONS_DISCUSSION)
-
-    def value_sizes(self) -> tuple[int, ...]:
-        """From the observation, through the shared layers, to the expected return."""
-        return (observation_size(self.ledger), *self.hidden[: self.shared_layers], *(self.value_hidden or ()), 1)
+    def shapes(self) -> Shapes:
+        """The weights that a policy of this kind has: names and shapes."""
+        return SHAPES[self.network](self.hidden, self.ledger)
 
 
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
-    """Write a policy; `weights` are those of `weight_names`. A file is there whole or not at all."""
+    """Write a policy; `weights` are those of `card.shapes()`. A file is there whole or not at all."""
     target = Path(path)
     _check_card(card)
     _check_weights(card, weights)
@@ -121,9 +113,7 @@ def _read_card(about: dict[str, Any]) -> Card:
     if missing := [name for name in (*names, "layout_version", "layout_hash") if name not in about]:
         raise ValueError(f"is damaged: its description has no {missing[0]!r}")
     values = {name: about[name] for name in names}
-    for name in ("num_players", "hidden", "value_hidden"):
-        if name == "value_hidden" and values[name] is None:
-            continue
+    for name in ("num_players", "hidden"):
         if not isinstance(values[name], list) or not all(type(item) is int for item in values[name]):
             raise ValueError(f"is damaged: {name}={values[name]!r}; needed: a list of whole numbers")
         values[name] = tuple(values[name])
@@ -139,12 +129,10 @@ def _read_card(about: dict[str, Any]) -> Card:
 def _check_card(card: Card) -> None:
     if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
         raise ValueError(f"num_players={list(card.num_players)}; allowed: some of {list(PLAYER_COUNTS)}")
-    if not all(0 < size <= 65536 for size in (*card.hidden, *(card.value_hidden or ()))):
-        raise ValueError(
-            f"hidden={list(card.hidden)}, value_hidden={card.value_hidden}; allowed: layer sizes from 1 up"
-        )
-    if type(card.shared_layers) is not int or not 0 <= card.shared_layers <= len(card.hidden):
-        raise ValueError(f"shared_layers={card.shared_layers!r}; allowed: 0 to the number of hidden layers")
+    if card.network not in SHAPES:
+        raise ValueError(f"network={card.network!r}; allowed: {', '.join(SHAPES)}")
+    if len(card.hidden) > 16 or not all(0 < size <= 65536 for size in card.hidden):
+        raise ValueError(f"hidden={list(card.hidden)}; allowed: up to 16 layer sizes from 1 up")
     if card.activation not in ACTIVATIONS:
         raise ValueError(f"activation={card.activation!r}; allowed: {', '.join(ACTIVATIONS)}")
     if type(card.ledger) is not bool:
@@ -153,33 +141,19 @@ def _check_card(card: Card) -> None:
         raise ValueError(f"temperature={card.temperature!r}; allowed: 0 to 100")
 
 
-def weight_names(card: Card) -> list[tuple[str, str]]:
-    """The policy's weights (outputs, inputs) and biases, first layer first."""
-    return [(f"policy.{layer}.weight", f"policy.{layer}.bias") for layer in range(len(card.hidden) + 1)]
-
-
-def value_names(card: Card) -> list[tuple[str, str]]:
-    """The same of the value network: the shared layers are the policy's; nothing if there is no value network."""
-    if card.value_hidden is None:
-        return []
-    own = range(card.shared_layers, card.shared_layers + len(card.value_hidden) + 1)
-    return weight_names(card)[: card.shared_layers] + [
-        (f"value.{layer}.weight", f"value.{layer}.bias") for layer in own
-    ]
-
-
 def _check_weights(card: Card, weights: Weights) -> None:
-    """The layers that the card tells of must be there and fit."""
-    for names, sizes in ((weight_names(card), card.sizes()), (value_names(card), card.value_sizes())):
-        for layer, (weight, bias) in enumerate(names):
-            for name, shape in ((weight, (sizes[layer + 1], sizes[layer])), (bias, (sizes[layer + 1],))):
-                if name not in weights:
-                    raise ValueError(f"has no {name!r}; needed: {len(sizes) - 1} layers {sizes}")
-                if weights[name].shape != shape or weights[name].dtype != np.float32:
-                    found = f"{weights[name].dtype} {weights[name].shape}"
-                    raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
-                if not np.isfinite(weights[name]).all():
-                    raise ValueError(f"{name!r} has values that are no numbers")
+    """All weights must be there and fit, and nothing else."""
+    shapes = card.shapes()
+    for name, shape in shapes.items():
+        if name not in weights:
+            raise ValueError(f"has no {name!r}; needed: {', '.join(shapes)}")
+        if weights[name].shape != shape or weights[name].dtype != np.float32:
+            found = f"{weights[name].dtype} {weights[name].shape}"
+            raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
+        if not np.isfinite(weights[name]).all():
+            raise ValueError(f"{name!r} has values that are no numbers")
+    if unknown := sorted(set(weights) - set(shapes)):
+        raise ValueError(f"has an unknown {unknown[0]!r}; needed: {', '.join(shapes)}")
 
 
 def _hash(weights: Weights) -> str:
@@ -194,11 +168,7 @@ class PolicyAgent(Agent):
         self.name = name
         self.seed = seed
         self.card = card
-        # Transposed once: a batch of observations is multiplied from the left.
-        self._layers, self._value_layers = (
-            [(np.ascontiguousarray(weights[weight].T), weights[bias]) for weight, bias in names]
-            for names in (weight_names(card), value_names(card))
-        )
+        self.network = make_network(card.network, card.hidden, card.activation, card.ledger, weights)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], seed: int) -> PolicyAgent:
@@ -216,28 +186,9 @@ class PolicyAgent(Agent):
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
         chance = np.empty(len(rows))
         look_rows(games, rows, np.uint64(self.seed), observation, mask, chance)
-        logits = np.where(mask == 1, self.logits(observation), -np.inf)
+        logits = np.where(mask == 1, self.network.logits(observation), -np.inf)
         if self.card.temperature == 0:
             return np.argmax(logits, axis=1)
         odds = np.exp((logits - logits.max(axis=1, keepdims=True)) / self.card.temperature)
         edges = np.cumsum(odds, axis=1)
         return np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
-
-    def logits(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The network's output for each action, before masking."""
-        return self._through(self._layers, observation)
-
-    def value(self, observation: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """What return the policy expects (1 is a sure win); None if it was saved without its value network."""
-        return self._through(self._value_layers, observation)[:, 0] if self._value_layers else None
-
-    def _through(self, layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]], values: Any) -> Any:
-        for layer, (weight, bias) in enumerate(layers):
-            values = values @ weight
-            values += bias
-            if layer < len(layers) - 1:
-                if self.card.activation == "tanh":
-                    np.tanh(values, out=values)
-                else:
-                    np.maximum(values, 0, out=values)
-        return values
