@@ -12,7 +12,8 @@ from tqdm import tqdm
 from evaluation.matches import against
 from symphony9_env import agents
 from symphony9_env.agents import Card, save_policy
-from symphony9_env.agents.policy import PolicyAgent, Weights
+from symphony9_env.agents.networks import Weights
+from symphony9_env.agents.policy import PolicyAgent
 from training import saves
 from training.config import Settings
 from training.network import make_card, weights_of

@@ -25,6 +25,8 @@ class Musicians(nn.Module):
 
     def __init__(self, network: NetworkSettings, ledger: bool) -> None:
         super().__init__()
+        self.columns: torch.Tensor
+        self.table: torch.Tensor
         columns, table = musician_columns(ledger)
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("table", torch.from_numpy(table), persistent=False)
@@ -85,7 +87,8 @@ class MusiciansPolicy(MaskableActorCriticPolicy):
     def __init__(self, *args: Any, network: NetworkSettings, ledger: bool, **kwargs: Any) -> None:
         self._network = network
         self._ledger = ledger
-        super().__init__(*args, **kwargs, ortho_init=False)
+        kwargs["ortho_init"] = False
+        super().__init__(*args, **kwargs)
 
     def _build_mlp_extractor(self) -> None:
         self.mlp_extractor = Musicians(self._network, self._ledger)  # type: ignore[assignment]

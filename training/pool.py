@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from symphony9_env import agents
 from symphony9_env.agents import Agent, Card, load_policy, save_policy
 from symphony9_env.agents.base import Rows
-from symphony9_env.agents.policy import PolicyAgent, Weights
+from symphony9_env.agents.networks import Weights
+from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.envs.opponents import Opponents, decide_by
 from symphony9_env.rules.state import Games
 from training.config import OpponentSettings
@@ -60,7 +61,8 @@ class Pool(Opponents):
         weights[0] = self.settings.latest + (0.0 if active.any() else self.settings.past)
         if active.any():
             weights[first:] = self.settings.past * past / past.sum()
-        return weights / weights.sum()
+        odds: NDArray[np.float64] = weights / weights.sum()
+        return odds
 
     def decide(self, games: Games, rows: Rows, seats: Rows) -> Rows:
         return decide_by(self.agents, self._who[rows, games["player"][rows]], games, rows)

@@ -32,7 +32,7 @@ class RunFolder:
 
 def save(folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPlayVecEnv, more: dict[str, Any]) -> None:
     """Written under another name and then renamed: a kill at any moment leaves the last save as it was."""
-    rng = np.random.get_state()
+    rng: Any = np.random.get_state()
     state = {
         "format": FORMAT,
         "settings": settings.model_dump_json(),

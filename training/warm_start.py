@@ -65,7 +65,7 @@ def fit(model: MaskablePPO, chunk: Chunk, optimizer: torch.optim.Optimizer, batc
     order = torch.randperm(len(chunk.action))
     data = [torch.from_numpy(array) for array in (chunk.observation, chunk.mask, chunk.action, chunk.reward)]
     agreed, error = 0.0, 0.0
-    for part in order.split(batch_size):
+    for part in torch.split(order, batch_size):
         observation, mask, action, reward = (array[part] for array in data)
         features = model.policy.extract_features(observation)
         for_policy, for_value = model.policy.mlp_extractor(features)
@@ -74,7 +74,7 @@ def fit(model: MaskablePPO, chunk: Chunk, optimizer: torch.optim.Optimizer, batc
         value_loss = functional.mse_loss(value, reward)
         loss = functional.cross_entropy(logits, action) + model.vf_coef * value_loss
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.policy.parameters(), 1.0)
         optimizer.step()
         agreed += float((logits.argmax(1) == action).sum())

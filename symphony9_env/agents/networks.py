@@ -8,6 +8,8 @@ so that what is learned of one is known of all:
     choice:  from these, his three actions: take, keep, discard
     third:   mean and maximum over all musicians, and the table    -> features of the position
     rest:    from these, all other actions; a layer of its own and `value` give the expected return
+
+Weights whose names begin with `value` may be left out: then the policy plays, and has no opinion of its chances.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ class Network(Protocol):
     def logits(self, observation: Floats) -> Floats:
         """A number for each action, before masking."""
 
-    def value(self, observation: Floats) -> Floats:
-        """The expected return."""
+    def value(self, observation: Floats) -> Floats | None:
+        """The expected return (1 is a sure win); None if the value's weights were left out."""
 
 
 def musician_columns(ledger: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -126,13 +128,14 @@ class Mlp:
                 for layer in range(num_hidden + 1)
             ]
             for kind in ("policy", "value")
+            if f"{kind}.0.weight" in weights
         }
 
     def logits(self, observation: Floats) -> Floats:
         return self._through("policy", observation)
 
-    def value(self, observation: Floats) -> Floats:
-        return self._through("value", observation)[:, 0]
+    def value(self, observation: Floats) -> Floats | None:
+        return self._through("value", observation)[:, 0] if "value" in self._layers else None
 
     def _through(self, kind: str, values: Any) -> Any:
         *hidden, last = self._layers[kind]
@@ -160,7 +163,9 @@ class Musicians:
         by_choice = choices.transpose(0, 2, 1).reshape(len(observation), -1)
         return np.concatenate([by_choice, rest], axis=1)
 
-    def value(self, observation: Floats) -> Floats:
+    def value(self, observation: Floats) -> Floats | None:
+        if "value.weight" not in self._weights:
+            return None
         _, position = self._look(observation)
         values = self._head(position, "value.third") @ self._weights["value.weight"] + self._weights["value.bias"]
         flat: Floats = values[:, 0]
@@ -174,7 +179,7 @@ class Musicians:
         first += (table @ weights["first.table"])[:, None, :]
         first += weights["first.place"]
         _activate(first, self._activation)
-        second = first @ weights["second.weight"]
+        second: Any = first @ weights["second.weight"]
         second += (_pool(first) @ weights["second.pool"] + weights["second.bias"])[:, None, :]
         _activate(second, self._activation)
         return second, np.concatenate([_pool(second), table], axis=1)

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents import Card, load_policy, save_policy
-from symphony9_env.agents.policy import PolicyAgent, weight_names
+from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.views import observation_size
 from tests.agents.test_protocol import random_weights
 
@@ -58,8 +58,8 @@ def test_the_network_is_the_one_that_was_saved(saved: Path) -> None:
     while not all(env.terminations.values()):
         seen = env.observe(env.agent_selection)
         values = seen["observation"]
-        for layer, (weight, bias) in enumerate(weight_names(CARD)):
-            values = weights[weight] @ values + weights[bias]
+        for layer in range(3):
+            values = weights[f"policy.{layer}.weight"] @ values + weights[f"policy.{layer}.bias"]
             values = np.tanh(values) if layer < 2 else values
         legal = np.flatnonzero(seen["action_mask"])
         action = agent.choose(env)
@@ -77,7 +77,7 @@ def test_a_policy_with_the_ledger_plays_where_there_is_none(tmp_path: Path) -> N
         env.reset(seed=5)
         choices.append(agents.make(path, seed=1).choose(env))
     assert choices[0] == choices[1]
-    assert card.sizes()[0] == observation_size(ledger=True)
+    assert card.shapes()["policy.0.weight"] == (12, observation_size(ledger=True))
 
 
 def test_with_a_temperature_actions_are_drawn_by_their_odds(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_relu_is_known_too(tmp_path: Path) -> None:
     hidden = np.maximum(weights["policy.0.bias"], 0)
     hidden = np.maximum(weights["policy.1.weight"] @ hidden + weights["policy.1.bias"], 0)
     expected = weights["policy.2.weight"] @ hidden + weights["policy.2.bias"]
-    np.testing.assert_allclose(agent.logits(seen)[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(agent.network.logits(seen)[0], expected, rtol=1e-5)
 
 
 def refused(path: Path) -> str:

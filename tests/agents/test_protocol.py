@@ -13,7 +13,6 @@ from pettingzoo.utils import wrappers
 from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.agents import Agent, Card, save_policy
 from symphony9_env.agents.base import game_to_decide
-from symphony9_env.agents.policy import weight_names
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.rules.state import NONE, look_at
@@ -26,12 +25,7 @@ KINDS = [*SCRIPTED, "search:6", "search:6@planner"]
 
 def random_weights(card: Card, seed: int = 0) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    sizes = card.sizes()
-    weights = {}
-    for layer, (weight, bias) in enumerate(weight_names(card)):
-        weights[weight] = rng.normal(0, 0.3, (sizes[layer + 1], sizes[layer])).astype(np.float32)
-        weights[bias] = rng.normal(0, 0.3, sizes[layer + 1]).astype(np.float32)
-    return weights
+    return {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in card.shapes().items()}
 
 
 @pytest.fixture(scope="session")
