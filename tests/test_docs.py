@@ -107,7 +107,11 @@ def test_the_code_in_the_docs_runs(
     records.save(env.record(), "game-4p-7.json")
     names = {"symphony9_v0": symphony9_v0}
     capsys.readouterr()
-    blocks = [block for name in ("docs/environment.md", "docs/rules.md", "docs/evaluation.md") for block in python_blocks(name)]
+    blocks = [
+        block
+        for name in ("docs/environment.md", "docs/rules.md", "docs/evaluation.md")
+        for block in python_blocks(name)
+    ]
     assert len(blocks) == 11
     for block in blocks:
         exec(block, names)

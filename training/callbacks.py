@@ -41,7 +41,7 @@ class BetweenUpdates(BaseCallback):
         self.stop_asked = False
         self.stopped = False
         self._begun = time.monotonic()
-        self._saved = time.monotonic()
+        self._saved = -float("inf")  # the first save comes at once: it also shows that the disk takes it
 
     def _on_rollout_start(self) -> None:
         self.bar.update(min(self.num_timesteps, self.settings.total_steps) - self.bar.n)

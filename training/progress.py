@@ -20,7 +20,9 @@ def read_progress(path: Path, up_to: float) -> list[Row]:
     """The evaluations so far, up to the decision that training goes on from."""
     if not path.exists():
         return []
-    rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(path.open())]
+    rows = [
+        {name: float(value) for name, value in row.items()} for row in csv.DictReader(io.StringIO(path.read_text()))
+    ]
     return [row for row in rows if row["steps"] <= up_to]
 
 

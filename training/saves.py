@@ -46,7 +46,11 @@ def save(folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPla
         "env": env.state(),
         "more": more,
     }
-    files.write(folder.checkpoint, lambda draft: torch.save(state, draft))
+    try:
+        files.write(folder.checkpoint, lambda draft: torch.save(state, draft))
+    except (OSError, RuntimeError) as error:  # torch says RuntimeError when the disk is full
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise ValueError(f"{folder.checkpoint}: can't be written ({reason}); the save before stands") from None
 
 
 def read(folder: RunFolder) -> dict[str, Any]:
