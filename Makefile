@@ -1,13 +1,16 @@
 # make install   a virtual environment in .venv with the package and all extras that live together
 # make test      that, then every check: lint, types, tests
 # make check     the checks alone
+# make train     install, train a small policy for some minutes, evaluate it (TRAIN_OUT: where to)
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := bench,dev,eval,train
 
-.PHONY: install test check lint types tests golden docs clean
+TRAIN_OUT ?= runs/quick
+
+.PHONY: install test check train lint types tests golden docs clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -30,6 +33,14 @@ types:
 
 tests:
 	$(BIN)/python -m pytest
+
+# A second `make train` goes on where the first was stopped; after its end it only plays the tournament.
+train: install
+	if test -e $(TRAIN_OUT)/checkpoint.pt; then \
+	  $(BIN)/python -m training.train --resume $(TRAIN_OUT); else \
+	  $(BIN)/python -m training.train --config configs/quick.yaml --out $(TRAIN_OUT); fi
+	$(BIN)/python -m evaluation.tournament --agents $(TRAIN_OUT)/last.safetensors,random,greedy,investor,planner \
+	  --tables first-against-rest --num-players 4 --games 1600 --out $(TRAIN_OUT)/tournament
 
 # Write the golden playthroughs anew after a change of the rules; review the difference before committing it.
 golden:

@@ -16,22 +16,24 @@ import secrets
 from typing import Final
 
 from symphony9_env.agents.base import Agent
-from symphony9_env.agents.policy import SUFFIX, Card, PolicyAgent, load_policy, save_policy
+from symphony9_env.agents.policy import SUFFIX, Card, PolicyAgent, ShippedPolicy, load_policy, save_policy
 from symphony9_env.agents.scripted import STRATEGIES, ScriptedAgent
 from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.options import SEED_BITS, check_seed
 
 SEARCH: Final = "search"
+SHIPPED: Final = "policy"
 MAX_PLAYOUTS: Final = 1_000_000
 
 
 def names() -> list[str]:
     """The names that `make` knows; `search` also takes a number of playouts, as in `search:100`."""
-    return [*STRATEGIES, SEARCH]
+    return [*STRATEGIES, SEARCH, SHIPPED]
 
 
 def make(name: str | os.PathLike[str] | Agent, seed: int | None = None, *, num_threads: int = 1) -> Agent:
-    """A player by name ("planner", "search:800") or by the path of a saved policy; an agent is returned as it is.
+    """A player by name ("planner", "search:800"; "policy" is the one shipped for the number of players) or by the path
+    of a saved policy; an agent is returned as it is.
 
     The same seed plays the same; without one it is drawn. `num_threads` is for search in many games at once.
     """
@@ -45,6 +47,8 @@ def make(name: str | os.PathLike[str] | Agent, seed: int | None = None, *, num_t
         return ScriptedAgent(text, chosen)
     if re.match(rf"{SEARCH}(?![^:@])", text):
         return _make_search(text, chosen, num_threads)
+    if text == SHIPPED:
+        return ShippedPolicy(chosen)
     if isinstance(name, os.PathLike) or text.endswith(SUFFIX) or os.path.exists(text) or os.sep in text:
         return PolicyAgent.load(text, chosen)
     near = difflib.get_close_matches(text, names(), 1)

@@ -194,3 +194,30 @@ class PolicyAgent(Agent):
         odds = np.exp((logits - logits.max(axis=1, keepdims=True)) / self.card.temperature)
         edges = np.cumsum(odds, axis=1)
         return np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+
+
+class ShippedPolicy(Agent):
+    """`policy`: the policy that comes with the package for the number of players at the table."""
+
+    name = "policy"
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._by_players: dict[int, PolicyAgent] = {}
+
+    def decide(self, games: Games, rows: Rows) -> Rows:
+        counts = games["num_players"][rows]
+        actions = np.empty(len(rows), np.int64)
+        for count in np.unique(counts).tolist():
+            actions[counts == count] = self.for_players(count).decide(games, rows[counts == count])
+        return actions
+
+    def for_players(self, num_players: int) -> PolicyAgent:
+        """The one for this number of players, read when it is first needed."""
+        if num_players not in self._by_players:
+            self._by_players[num_players] = PolicyAgent.load(shipped_path(num_players), self.seed)
+        return self._by_players[num_players]
+
+
+def shipped_path(num_players: int) -> Path:
+    return Path(__file__).parent / "policies" / f"{num_players}p{SUFFIX}"

@@ -173,7 +173,7 @@ def test_bad_input_is_one_line(straight: RunFolder, tmp_path: Path, capsys: pyte
 
 
 def test_a_policy_trained_elsewhere_can_be_the_beginning(straight: RunFolder, tmp_path: Path) -> None:
-    model = train.make_model(settings(start_from=str(straight.last)), train.make_env(settings(), tmp_path))
+    model: Any = train.make_model(settings(start_from=str(straight.last)), train.make_env(settings(), tmp_path))
     assert np.array_equal(
         model.policy.mlp_extractor.weights["first_weight"].detach().numpy(), weights(straight.last)["first.weight"]
     )
@@ -183,7 +183,9 @@ def test_a_policy_trained_elsewhere_can_be_the_beginning(straight: RunFolder, tm
 
 
 def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
-    """From nothing, by self-play alone; par is 50 %. What was seen with five seeds is far above the bar."""
+    """From nothing, by self-play alone. Before it learns it wins about 48 %; five seeds came to 63 to 71 % (mean 68,
+    standard deviation 3), so that a bar at 57 % is both far above luck and far below what is usual.
+    """
     chosen = settings(
         total_steps=LEARNING_STEPS,
         game={"num_players": 2},
@@ -200,7 +202,7 @@ def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
 
 
 LEARNING_STEPS = 80_000
-LEARNING_BAR = 0.65
+LEARNING_BAR = 0.57
 
 
 def test_settings_are_kept_with_the_run(straight: RunFolder, tmp_path: Path) -> None:
