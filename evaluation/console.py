@@ -5,10 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.options import SCORING, TRACKS, Options
+
+
+class Parser(argparse.ArgumentParser):
+    """With the module's own words as help, and one line for what is wrong."""
+
+    def __init__(self, command: str, about: str | None) -> None:
+        super().__init__(
+            prog=f"python -m {command}", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (--help shows what is allowed)\n")
 
 
 def run(command: str, main: Callable[[], None]) -> int:

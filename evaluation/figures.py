@@ -24,6 +24,7 @@ TILE_COLOURS: Final = ("#08306b", "#2171b5", "#6baed6", "#00441b", "#238b45", "#
 REST_COLOURS: Final = {"money": "#E69F00", "furniture": "#D55E00", "last_works": "#999999"}
 SOLD_COLOURS: Final = ("#f0f0f0", "#c6dbef", "#6baed6", "#08519c")  # 0, 1, 2, 3 tokens
 INK: Final = "#333333"
+LONGEST_NAME: Final = 28
 ABOVE: Final[dict[str, Any]] = {"textcoords": "offset points", "ha": "center"}
 STYLE: Final[Any] = {
     "svg.fonttype": "none",
@@ -48,6 +49,11 @@ def as_percent(value: float, _: Any) -> str:
 
 def colour(agent: int) -> str:
     return PALETTE[agent % len(PALETTE)]
+
+
+def short(name: str) -> str:
+    """An agent's name with room for a plot beside it: of a long path, its end."""
+    return name if len(name) <= LONGEST_NAME else "…" + name[1 - LONGEST_NAME :]
 
 
 def by_rating(results: Results) -> list[str]:
@@ -82,7 +88,7 @@ def ratings(results: Results) -> str:
             axes.plot(one["rating_95"], [place, place], color=_of(results, name), linewidth=3, solid_capstyle="round")
             axes.plot(one["rating"], place, "o", color=_of(results, name), markersize=8)
             axes.annotate(f"{one['rating']:.0f}", (one["rating"], place), (0, 8), **ABOVE)
-        axes.set_yticks(range(len(order)), order)
+        axes.set_yticks(range(len(order)), [short(name) for name in order])
         axes.set_ylim(-0.6, len(order) - 0.3)
         axes.set_xlabel("rating (400 points: ten to one)")
         axes.grid(axis="x", color="#dddddd", linewidth=0.7)
@@ -110,8 +116,8 @@ def head_to_head(results: Results) -> str:
             if not np.isnan(ahead):
                 shade = "white" if abs(ahead - 0.5) > 0.3 else INK
                 axes.text(column, row, f"{100 * ahead:.0f} %", ha="center", va="center", color=shade)
-        axes.set_xticks(range(len(order)), order, rotation=30, ha="right")
-        axes.set_yticks(range(len(order)), order)
+        axes.set_xticks(range(len(order)), [short(name) for name in order], rotation=30, ha="right")
+        axes.set_yticks(range(len(order)), [short(name) for name in order])
         axes.set_xlabel("behind")
         axes.set_ylabel("ahead")
         axes.spines[:].set_visible(False)
@@ -160,7 +166,7 @@ def sources(results: Results) -> str:
                     if width >= 4:
                         inside(axes, left[place] + width / 2, place, f"{width:.0f}", shade)
             left += points
-        axes.set_yticks(range(len(order)), order)
+        axes.set_yticks(range(len(order)), [short(name) for name in order])
         axes.set_xlabel("points a game")
         figure.legend(loc="outside lower center", ncols=5)
 
@@ -220,7 +226,7 @@ def bids(results: Results) -> str:
         axes = figure.subplots()
         for agent, (name, rounds) in enumerate(results["bids_by_round"].items()):
             numbers = np.arange(1, len(rounds) + 1)
-            axes.plot(numbers, [row["mean"] for row in rounds], "o-", color=colour(agent), label=name)
+            axes.plot(numbers, [row["mean"] for row in rounds], "o-", color=colour(agent), label=short(name))
             low, high = [row["low_quartile"] for row in rounds], [row["high_quartile"] for row in rounds]
             axes.fill_between(numbers, low, high, color=colour(agent), alpha=0.1, linewidth=0)
         axes.set_xlabel("round")
@@ -244,7 +250,7 @@ def furniture(results: Results) -> str:
                 if share >= 0.07:
                     inside(axes, left[place] + share / 2, place, f"{100 * share:.0f}", shade)
             left += shares
-        axes.set_yticks(range(len(order)), order)
+        axes.set_yticks(range(len(order)), [short(name) for name in order])
         axes.xaxis.set_major_formatter(as_percent)
         figure.legend(loc="outside lower center", ncols=4)
 

@@ -126,15 +126,15 @@ def win_rate(shares: Floats, deals: Ints) -> Estimate:
 
     Wilson's interval, which is sound near 0 and 1 too, for as many independent games as these are worth: fewer than
     were played if games of a deal go alike, more if they balance out (the same luck for everybody). At most twice
-    as many, and at least one a deal.
+    as many, and at least one a deal; one a deal where all or none were won, which tells nothing of how alike they go.
     """
     rate = float(shares.mean())
     names, place = np.unique(deals, return_inverse=True)
     sums, sizes = np.bincount(place, shares), np.bincount(place)
-    worth = float(len(shares))
+    worth = float(len(names))
     if len(names) > 1 and 0 < rate < 1:
         scatter = np.sum((sums - rate * sizes) ** 2) * len(names) / (len(names) - 1) / len(shares) ** 2
-        worth = rate * (1 - rate) / scatter if scatter > 0 else 2 * worth
+        worth = rate * (1 - rate) / scatter if scatter > 0 else 2 * len(shares)
     worth = min(max(worth, len(names)), 2 * len(shares))
     return _wilson(rate, worth)
 
@@ -143,4 +143,4 @@ def _wilson(rate: float, games: float) -> Estimate:
     z = 1.959964
     middle = (rate + z * z / (2 * games)) / (1 + z * z / games)
     spread = z / (1 + z * z / games) * np.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
-    return Estimate(rate, max(0.0, float(middle - spread)), min(1.0, float(middle + spread)))
+    return Estimate(rate, min(rate, max(0.0, float(middle - spread))), max(rate, min(1.0, float(middle + spread))))

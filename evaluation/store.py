@@ -41,6 +41,8 @@ class Folder:
             before = json.loads(file.read_text())
         except (OSError, ValueError) as error:
             raise ValueError(f"--out {self.path}: its tournament.json can't be read ({error})") from None
+        if not isinstance(before, dict):
+            raise ValueError(f"--out {self.path}: its tournament.json is none; choose another folder")
         for name, value in self.settings.items():
             if before.get(name) != value:
                 found = f"{name} {before.get(name)!r}, not {value!r}"
@@ -48,8 +50,8 @@ class Folder:
 
     def _read_games(self) -> list[Line]:
         """The games so far; a last one that is not whole is cut off."""
-        if not self.games.exists():
-            self.games.write_text(",".join(COLUMNS) + "\n")
+        if not self.games.exists() or self.games.stat().st_size == 0:
+            write_text(self.games, _as_csv([], header=True))
             return []
         text = self.games.read_text()
         whole = text[: text.rfind("\n") + 1]

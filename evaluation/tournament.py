@@ -12,7 +12,6 @@ stop, or with more games to make it longer.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import shlex
@@ -24,7 +23,17 @@ from typing import Any, Final
 from tqdm import tqdm
 
 from evaluation.chronicle import lines_of, record_of
-from evaluation.console import add_game_options, between, game_options, percent, run, shown_matches, table, whole
+from evaluation.console import (
+    Parser,
+    add_game_options,
+    between,
+    game_options,
+    percent,
+    run,
+    shown_matches,
+    table,
+    whole,
+)
 from evaluation.matches import TABLES, Schedule, play
 from evaluation.report import write_report
 from evaluation.store import Folder
@@ -39,12 +48,8 @@ BATCH_SECONDS: Final = 2.0  # how long a batch should take: so much is lost by a
 MAX_BATCH: Final = 4096
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="python -m evaluation.tournament",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def parser() -> Parser:
+    made = Parser("evaluation.tournament", __doc__)
     names = f"{', '.join(agents.names())}, search:N, or paths of saved policies"
     made.add_argument("--agents", required=True, help=f"who plays, with commas between: {names}")
     made.add_argument("--games", type=whole, default=400, help="how many, rounded up to whole rounds (default: 400)")
@@ -60,12 +65,12 @@ def parser() -> argparse.ArgumentParser:
 def make_agents(named: str, num_players: int, seed: int, num_threads: int) -> list[Agent]:
     """The agents of a list of names, each with a seed of its own."""
     names = [name.strip() for name in named.split(",")]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"--agents: {twice[0]!r} is named twice")
-    made = []
+    made: list[Agent] = []
     for number, name in enumerate(names):
         agent = agents.make(name, seed=next_seed(next_seed(seed) ^ (number + 1)), num_threads=num_threads)
         agent.check_players(num_players)
+        if agent.name in [other.name for other in made]:
+            raise ValueError(f"--agents: {agent.name!r} is named twice")
         made.append(agent)
     return made
 
@@ -90,6 +95,7 @@ class Tournament:
         return {
             "version": __version__,
             "agents": self.names,
+            "fingerprints": [agent.fingerprint(self.options.num_players) for agent in self.players],
             **options,
             "components": None if self.options.components is None else str(self.options.components),
             "box": hashlib.sha256(pack_box(self.options).tobytes()).hexdigest()[:16],  # what games are dealt from
@@ -123,17 +129,20 @@ class Tournament:
                 records.save(record_of(one, self.options), folder / f"game-{one.game.number}.json")
         self.folder.add([line for one in played for line in lines_of(one, self.names, self.options)])
 
+    def games(self) -> Games:
+        """What was played so far; whoever has not played yet (after a stop) is left out."""
+        played = {line["agent"] for line in self.folder.lines}
+        return Games(self.folder.lines, [name for name in self.names if name in played], self.options.num_players)
+
     def results(self) -> Results:
-        games = Games(self.folder.lines, self.names, self.options.num_players)
-        return summarise(games, self.folder.settings)
+        return summarise(self.games(), self.folder.settings)
 
     def finish(self, command: str) -> tuple[Results, Path]:
         """Write results.json and report.html."""
         results = {**self.results(), "command": command}
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
-        games = Games(self.folder.lines, self.names, self.options.num_players)
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
-        return results, write_report(self.folder, results, games, [file.name for file in kept])
+        return results, write_report(self.folder, results, self.games(), [file.name for file in kept])
 
 
 def shown(results: Results) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import aec, peers, profile, rounds, search, start, throughput
+from benchmarks import aec, peers, profile, rounds, search, start, throughput, training
 from symphony9_env import symphony9_v0
 
 
@@ -75,7 +75,7 @@ def test_the_profile_takes_a_step_apart() -> None:
     assert min(times.values()) > 0
 
 
-@pytest.mark.parametrize("module", [aec, profile, search, start, throughput])
+@pytest.mark.parametrize("module", [aec, profile, search, start, throughput, training])
 def test_every_benchmark_has_help(
     module: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,8 @@ writes the generated tables anew.
 from __future__ import annotations
 
 import contextlib
+import doctest
+import importlib
 import io
 import re
 from pathlib import Path
@@ -116,6 +118,16 @@ def test_the_code_in_the_docs_runs(
     for block in blocks:
         exec(block, names)
     assert "Your decision, take" in capsys.readouterr().out  # the text view
+
+
+WITH_EXAMPLES = [path for path in sorted((ROOT / "symphony9_env").rglob("*.py")) if ">>> " in path.read_text()]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
+def test_examples_in_docstrings_hold(path: Path) -> None:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)

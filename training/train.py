@@ -13,7 +13,6 @@ Settings are those of `training/config.py` (`--list` shows them all); the file n
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from stable_baselines3.common.logger import configure
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from evaluation.console import percent, run, table
+from evaluation.console import Parser, percent, run, table
 from symphony9_env import files
 from symphony9_env.agents import load_policy
 from training import saves
@@ -89,10 +88,10 @@ def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = 
     model.set_logger(configure(str(folder.path / "tensorboard"), ["tensorboard"]))
     with tqdm(total=settings.total_steps, unit=" steps", unit_scale=True, disable=None, smoothing=0.05) as bar:
         between = BetweenUpdates(settings, folder, env, bar)
+        between.init_callback(model)
         if state is None:
             if settings.warm_start.agent is not None:
-                warm_up(model, settings)
-            between.init_callback(model)
+                begin_with_agent(model, settings)
             env.pool.set_latest(*between.exported())
         else:
             between.restore(saves.restore(state, model, env), model.num_timesteps)
@@ -104,6 +103,14 @@ def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = 
                 between.num_timesteps = model.num_timesteps
                 between.finish(f"{folder.path.name}: {settings.game.num_players} players")
     return between
+
+
+def begin_with_agent(model: MaskablePPO, settings: Settings) -> None:
+    try:
+        warm_up(model, settings)
+    except KeyboardInterrupt:
+        print("\nstopped in the head start: nothing is saved yet; the same command begins again", file=sys.stderr)
+        raise
 
 
 @contextmanager
@@ -123,15 +130,14 @@ def stop_on_interrupt(between: BetweenUpdates) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="python -m training.train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def parser() -> Parser:
+    made = Parser("training.train", __doc__)
     what = made.add_mutually_exclusive_group(required=True)
     what.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
     what.add_argument("--resume", metavar="FOLDER", help="go on with the run in this folder")
     what.add_argument("--list", action="store_true", help="show all settings with their defaults")
     made.add_argument("--out", help="folder for the run (default: runs/ and the name of the config)")
+    made.add_argument("--seed", help="the same as seed=…")
     made.add_argument("changes", nargs="*", metavar="name=value", help="settings to change, such as seed=3")
     return made
 
@@ -142,7 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(listed(Settings()))
         return
     if chosen.resume is not None:
-        if chosen.changes or chosen.out:
+        if chosen.changes or chosen.out or chosen.seed:
             raise ValueError("--resume takes no settings and no --out: the run goes on as it began")
         if not Path(chosen.resume).is_dir():
             raise ValueError(f"--resume {chosen.resume}: no such folder")
@@ -151,7 +157,8 @@ def main(arguments: list[str] | None = None) -> None:
         settings = Settings.model_validate_json(state["settings"])
         between = train(settings, folder, state)
     else:
-        settings = load_settings(chosen.config, chosen.changes)
+        seed = [] if chosen.seed is None else [f"seed={chosen.seed}"]
+        settings = load_settings(chosen.config, [*chosen.changes, *seed])
         folder = RunFolder(chosen.out or Path("runs") / Path(chosen.config).stem)
         if folder.checkpoint.exists():
             raise ValueError(f"--out {folder.path}: holds a run; --resume {folder.path} goes on with it")

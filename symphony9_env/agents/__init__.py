@@ -4,7 +4,7 @@
 >>> env = symphony9_v0.env(num_players=4)
 >>> env.reset(seed=7)
 >>> agents.make("planner", seed=1).choose(env)
-0
+5
 """
 
 from __future__ import annotations

@@ -33,6 +33,10 @@ class Agent(ABC):
         """A legal action for whoever is to decide in a PettingZoo environment (or the single-seat one)."""
         return int(self.decide(game_to_decide(env), _ONE_ROW)[0])
 
+    def fingerprint(self, num_players: int) -> str:
+        """What tells it from another agent of the same name; for a policy, its weights."""
+        return self.name
+
     def check_players(self, num_players: int) -> None:  # noqa: B027
         """A ValueError if it can't play in games of so many players."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
@@ -54,14 +54,14 @@ def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> N
     target = Path(path)
     _check_card(card)
     _check_weights(card, weights)
-    about = {
-        "layout_version": LAYOUT_VERSION,
-        "layout_hash": layout_hash(card.ledger),
-        "weights_hash": _hash(weights),
-        **asdict(card),
-    }
-    metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": json.dumps(about)}
-    files.write(target, lambda draft: save_file(weights, draft, metadata))
+    about = {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
+    text = json.dumps(about)
+    metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": text, "hash": _hash(weights, text)}
+    data = save(weights, metadata)
+    try:
+        files.write(target, lambda draft: draft.write_bytes(data))
+    except OSError as error:
+        raise ValueError(f"policy {os.fspath(path)}: can't be written ({error.strerror})") from None
 
 
 def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:
@@ -88,8 +88,8 @@ def _load(path: Path) -> tuple[Card, Weights]:
     about = _read_about(metadata)
     card = _read_card(about)
     _check_weights(card, weights)
-    if about.get("weights_hash") != _hash(weights):
-        raise ValueError("is damaged: its weights are not those that were saved")
+    if metadata.get("hash") != _hash(weights, metadata["policy"]):
+        raise ValueError("is damaged: it is not what was saved")
     return card, weights
 
 
@@ -101,7 +101,7 @@ def _read_about(metadata: dict[str, str]) -> dict[str, Any]:
         raise ValueError(f"has format version {version}; this version of symphony9_env reads {FORMAT_VERSION}")
     try:
         about = json.loads(metadata.get("policy", ""))
-    except ValueError:
+    except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
         raise ValueError("is damaged: its description is no JSON object")
@@ -129,7 +129,7 @@ def _read_card(about: dict[str, Any]) -> Card:
 def _check_card(card: Card) -> None:
     if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
         raise ValueError(f"num_players={list(card.num_players)}; allowed: some of {list(PLAYER_COUNTS)}")
-    if card.network not in SHAPES:
+    if not isinstance(card.network, str) or card.network not in SHAPES:
         raise ValueError(f"network={card.network!r}; allowed: {', '.join(SHAPES)}")
     if len(card.hidden) > 16 or not all(0 < size <= 65536 for size in card.hidden):
         raise ValueError(f"hidden={list(card.hidden)}; allowed: up to 16 layer sizes from 1 up")
@@ -158,8 +158,8 @@ def _check_weights(card: Card, weights: Weights) -> None:
         raise ValueError(f"has an unknown {unknown[0]!r}; needed: {', '.join(shapes)}")
 
 
-def _hash(weights: Weights) -> str:
-    digest = hashlib.sha256()
+def _hash(weights: Weights, description: str) -> str:
+    digest = hashlib.sha256(description.encode() + b"\0")
     for name in sorted(weights):
         digest.update(name.encode() + b"\0" + np.ascontiguousarray(weights[name]).tobytes())
     return digest.hexdigest()
@@ -170,11 +170,15 @@ class PolicyAgent(Agent):
         self.name = name
         self.seed = seed
         self.card = card
+        self._hash = _hash(weights, repr(card))
         self.network = make_network(card.network, card.hidden, card.activation, card.ledger, weights)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], seed: int) -> PolicyAgent:
         return cls(os.fspath(path), *load_policy(path), seed)
+
+    def fingerprint(self, num_players: int) -> str:
+        return f"{self.name} {self._hash[:16]}"
 
     def check_players(self, num_players: int) -> None:
         if num_players not in self.card.num_players:
@@ -204,6 +208,12 @@ class ShippedPolicy(Agent):
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._by_players: dict[int, PolicyAgent] = {}
+
+    def fingerprint(self, num_players: int) -> str:
+        return self.for_players(num_players).fingerprint(num_players)
+
+    def check_players(self, num_players: int) -> None:
+        self.for_players(num_players)
 
     def decide(self, games: Games, rows: Rows) -> Rows:
         counts = games["num_players"][rows]

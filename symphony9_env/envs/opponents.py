@@ -27,6 +27,8 @@ class Opponents:
 
     def __init__(self, named: Opponent | Sequence[Opponent], num_players: int) -> None:
         needed = num_players - 1
+        if not isinstance(named, str | os.PathLike | Agent | Sequence):
+            raise ValueError(f"opponents={named!r}; allowed: an agent's name or a policy's path, or a list of {needed}")
         each = [named] * needed if isinstance(named, str | os.PathLike | Agent) else list(named)
         if len(each) != needed:
             raise ValueError(f"opponents={named!r}: {len(each)} of them; needed: one for all, or a list of {needed}")

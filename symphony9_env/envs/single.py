@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symphony9_env.envs.aec import RENDER_MODES, RawEnv, action_number
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues
+from symphony9_env.options import OptionValues, check_seed
 from symphony9_env.rules.state import Games
 from symphony9_env.views import describe, observation_fields, seat_view
 
@@ -88,6 +88,8 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Deal a game as `raw_env` does, and play it up to the learner's first decision."""
+        if seed is not None:
+            seed = check_seed(seed)
         super().reset(seed=seed)
         self._table.reset(seed, options)
         dealt = self._table.seed

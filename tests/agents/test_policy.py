@@ -134,7 +134,7 @@ def test_damaged_files_are_refused(saved: Path) -> None:
     flipped = bytearray(whole)
     flipped[-20] ^= 1
     saved.write_bytes(flipped)
-    assert "its weights are not those that were saved" in refused(saved)
+    assert "is damaged: it is not what was saved" in refused(saved)
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -178,12 +178,51 @@ def test_unknown_layouts_are_refused(saved: Path) -> None:
         ({"ledger": "yes"}, "ledger='yes'"),
         ({"ledger": True}, "unknown observation layout"),
         ({"temperature": -1}, "temperature=-1"),
-        ({"weights_hash": "00"}, "its weights are not those that were saved"),
+        ({"network": []}, "network=[]"),
+        ({"network": "cnn"}, "network='cnn'; allowed: mlp, musicians"),
+        ({"activation": "relu"}, "is damaged: it is not what was saved"),
+        ({"num_players": [2, 3, 4]}, "is damaged: it is not what was saved"),
     ],
 )
 def test_descriptions_that_do_not_fit_are_refused(saved: Path, about: dict[str, Any], said: str) -> None:
     rewrite(saved, **about)
     assert said in refused(saved)
+
+
+def test_a_flipped_bit_anywhere_is_noticed(saved: Path) -> None:
+    whole = saved.read_bytes()
+    rng = np.random.default_rng(0)
+    header = 8 + int.from_bytes(whole[:8], "little")
+    places = [*rng.integers(0, header, 60), *rng.integers(header, len(whole), 10)]
+    for place in map(int, places):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(flipped)
+        refused(saved)
+
+
+def test_a_description_nested_too_deep_is_refused(saved: Path) -> None:
+    metadata = metadata_of(saved) | {"policy": "[" * 100_000}
+    save_file(load_file(saved), saved, metadata)
+    assert "is damaged" in refused(saved)
+
+
+def test_a_policy_without_its_value_network_plays(tmp_path: Path) -> None:
+    for card in (CARD, replace(CARD, network="musicians", hidden=(4, 5, 6))):
+        path = tmp_path / "policy.safetensors"
+        whole = random_weights(card)
+        save_policy(path, card, {name: array for name, array in whole.items() if not name.startswith("value.")})
+        agent = PolicyAgent.load(path, 0)
+        seen = np.zeros((2, observation_size()), np.float32)
+        assert agent.network.value(seen) is None
+        assert agent.network.logits(seen).shape == (2, 49)
+        save_policy(path, card, whole)
+        assert PolicyAgent.load(path, 0).network.value(seen) is not None
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="can't be written"):
+        save_policy(tmp_path / "none" / "x.safetensors", CARD, random_weights(CARD))
 
 
 def test_a_policy_that_can_not_be_played_is_not_saved(tmp_path: Path) -> None:

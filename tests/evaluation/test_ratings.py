@@ -93,7 +93,7 @@ def test_who_never_loses_has_a_finite_rating() -> None:
     assert second.value < 1500
 
 
-@pytest.mark.parametrize(("rate_", "same"), [(0.25, 0.0), (0.6, 0.5), (0.97, 0.0)])
+@pytest.mark.parametrize(("rate_", "same"), [(0.25, 0.0), (0.6, 0.5), (0.97, 0.0), (0.99, 1.0)])
 def test_win_rate_intervals_cover_the_truth(rate_: float, same: float) -> None:
     """Also when games of a deal go alike (`same`: how often all four do)."""
     rng = np.random.default_rng(6)
@@ -104,13 +104,15 @@ def test_win_rate_intervals_cover_the_truth(rate_: float, same: float) -> None:
         shares = np.where(alike, np.repeat(rng.random(100) < rate_, 4), rng.random(400) < rate_).astype(float)
         estimate = win_rate(shares, deals)
         covered += estimate.low <= rate_ <= estimate.high
-    assert 0.90 <= covered / 400 <= 0.99
+    assert 0.90 <= covered / 400
+    if rate_ < 0.99:  # near certainty the interval is on the safe side
+        assert covered / 400 <= 0.99
 
 
 def test_a_clean_sweep_is_not_certainty() -> None:
     estimate = win_rate(np.ones(400), np.repeat(np.arange(100), 4))
     assert estimate.value == 1
-    assert 0.98 < estimate.low < 1
+    assert estimate.low == pytest.approx(100 / (100 + 1.959964**2))  # Wilson's, a game a deal
     assert estimate.high == 1
 
 

@@ -140,6 +140,7 @@ def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         (["--agents", "random,planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["--agents", "random,random"], "'random' is named twice"),
+        (["--agents", "search,search:800"], "'search:800' is named twice"),
         (["--agents", "random,"], "unknown agent ''"),
         (["--agents", "search:0,random"], "agent 'search:0'; allowed"),
         (["--num-players", "5"], "num_players=5; allowed: 2, 3, 4"),
@@ -198,6 +199,56 @@ def test_a_games_file_that_was_changed_is_refused(tmp_path: Path, capsys: pytest
     file.write_text(lines[0] + "".join(lines[3:]))
     assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
     assert "its games.csv was changed" in capsys.readouterr().err
+
+
+def test_a_policy_that_was_replaced_is_another_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    card, path = Card(num_players=(2,), hidden=(4,)), tmp_path / "p.safetensors"
+    given = [*SMALL, "--agents", f"random,{path}", "--out", str(tmp_path / "t")]
+    save_policy(path, card, random_weights(card))
+    tournament.main(given)
+    tournament.main(given)  # the same policy: goes on
+    save_policy(path, card, random_weights(card, seed=1))
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "holds another tournament (fingerprints" in capsys.readouterr().err
+
+
+def test_who_has_not_played_when_it_is_stopped_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = tournament.Tournament._play_batch
+    batches: list[range] = []
+
+    def once(self: tournament.Tournament, numbers: range) -> None:
+        if batches:
+            raise KeyboardInterrupt
+        batches.append(numbers)
+        real(self, numbers)
+
+    monkeypatch.setattr(tournament.Tournament, "_play_batch", once)
+    given = ["--agents", "random,greedy,planner", "--num-players", "2", "--games", "12", "--out", str(tmp_path / "t")]
+    assert run("tournament", lambda: tournament.main(given)) == 130
+    results = json.loads((tmp_path / "t" / "results.json").read_text())
+    assert set(results["agents"]) == {"random", "greedy"}
+    monkeypatch.undo()
+    tournament.main(given)
+    assert len(json.loads((tmp_path / "t" / "results.json").read_text())["agents"]) == 3
+
+
+def test_an_empty_games_file_is_begun_again(tmp_path: Path) -> None:
+    whole = play(tmp_path / "t")
+    (tmp_path / "t" / "games.csv").write_text("")
+    assert play(tmp_path / "t")["agents"] == whole["agents"]
+    assert play(tmp_path / "t")["agents"] == whole["agents"]
+
+
+@pytest.mark.parametrize("module", [tournament, exploit])
+def test_wrong_options_are_one_line(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        module.main(["--games", "0"])
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "whole number from 1 up" in error
 
 
 def test_exploit_chooses_on_some_deals_and_reports_on_others(

@@ -138,6 +138,16 @@ def test_an_illegal_action_ends_the_episode(action: Any) -> None:
     assert env.action_masks().any()
 
 
+def test_numpy_seeds_are_seeds_and_wrong_ones_are_refused() -> None:
+    env = SingleSeatEnv(num_players=2)
+    plain, _ = env.reset(seed=5)
+    again, _ = env.reset(seed=np.int64(5))  # type: ignore[arg-type]
+    assert np.array_equal(plain, again)
+    for seed in (-1, 2**53, 1.5):
+        with pytest.raises(ValueError, match="seed="):
+            env.reset(seed=seed)  # type: ignore[arg-type]
+
+
 def test_arrays_of_one_are_actions_too() -> None:
     env = SingleSeatEnv(num_players=2, seat=0)
     env.reset(seed=1)

@@ -211,3 +211,25 @@ def test_settings_are_kept_with_the_run(straight: RunFolder, tmp_path: Path) -> 
     train.main(["--config", str(tiny), "--out", str(tmp_path / "run"), "total_steps=256"])
     assert json.loads((tmp_path / "run" / "config.json").read_text())["total_steps"] == 256
     assert os.path.exists(tmp_path / "run" / "curve.png")
+
+
+def test_a_best_response_is_trained_against_one_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from training import response
+
+    chosen = response.response_settings("policy", Options(num_players=2), 1000, 3)
+    assert chosen.start_from is not None
+    assert chosen.opponents.fixed == {"policy": 1}
+    assert response.response_settings("greedy", Options(num_players=2), 1000, 3).warm_start.agent == "planner"
+    tiny = settings(
+        total_steps=256,
+        opponents={"latest": 0, "past": 0, "fixed": {"greedy": 1}},
+        evaluation={"every": 256, "games": 6, "opponents": ["greedy"]},
+    )
+    monkeypatch.setattr(response, "response_settings", lambda *_: tiny)
+    out = tmp_path / "response"
+    best = response.train_response("greedy", Options(num_players=3), out, 256, 0)
+    assert agents.load_policy(best)[0].num_players == (3,)
+    assert response.train_response("greedy", Options(num_players=3), out, 256, 0) == best  # nothing left to do
+    monkeypatch.setattr(response, "response_settings", lambda *_: settings())
+    with pytest.raises(ValueError, match="holds another training"):
+        response.train_response("greedy", Options(num_players=3), out, 256, 0)

@@ -1,0 +1,42 @@
+"""The policies that come with the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evaluation.matches import against
+from symphony9_env import agents, symphony9_v0
+from symphony9_env.agents.policy import load_policy, shipped_path
+from symphony9_env.options import Options
+from symphony9_env.rules.state import new_games
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_there_is_one_for_every_number_of_players(num_players: int) -> None:
+    card, _ = load_policy(shipped_path(num_players))
+    assert card.num_players == (num_players,)
+    assert card.training["settings"]["game"]["num_players"] == num_players
+    env = symphony9_v0.env(num_players=num_players)
+    env.reset(seed=3)
+    by_name = agents.make("policy", seed=1).choose(env)
+    assert by_name == agents.make(shipped_path(num_players), seed=1).choose(env)
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_it_beats_planners(num_players: int) -> None:
+    """Above par (a half, a third, a quarter) on a hundred games; docs/training.md has the figures of a thousand."""
+    policy, planner = agents.make("policy", seed=1), agents.make("planner", seed=2)
+    assert against(policy, planner, Options(num_players=num_players), 100, 77).low > 1 / num_players
+
+
+def test_tables_of_different_sizes_may_be_decided_at_once() -> None:
+    games = new_games(6)
+    policy = agents.make("policy", seed=1)
+    expected = []
+    for row in range(6):
+        env = symphony9_v0.raw_env(num_players=2 + row % 3)
+        env.reset(seed=row)
+        games[row] = env.game[0]
+        expected.append(policy.choose(env))
+    assert policy.decide(games, np.arange(6)).tolist() == expected
