@@ -38,6 +38,7 @@ class BetweenUpdates(BaseCallback):
         self.next_snapshot = settings.opponents.snapshot_every
         self.next_evaluation = 0
         self.seconds = 0.0  # spent training, over all sessions
+        self.saved_steps = 0  # decisions in the last save
         self.stop_asked = False
         self.stopped = False
         self._begun = time.monotonic()
@@ -112,6 +113,7 @@ class BetweenUpdates(BaseCallback):
         }
         saves.save(self.folder, self.settings, self.model, self.env, more)
         save_policy(self.folder.last, *self.exported())
+        self.saved_steps = self.num_timesteps
         self._saved = time.monotonic()
 
     def restore(self, more: dict[str, Any], num_timesteps: int) -> None:

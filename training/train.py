@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
         between = train(settings, folder)
     if between.stopped:
         again = f"python -m training.train --resume {folder.path}"
-        print(f"saved after {between.num_timesteps:,} decisions; go on with: {again}")
+        print(f"saved after {between.saved_steps:,} decisions; go on with: {again}")
         raise KeyboardInterrupt
     print(shown(between))
     print(f"\npolicies: {folder.best}, {folder.last}\nlearning curve: {folder.curve}; its figures: {folder.progress}")
