@@ -5,7 +5,8 @@
 
 All in one run on one core, in turns. Everybody searches the first decision of a fresh game, over and over: the whole
 game lies ahead. OpenSpiel's playouts are random moves; in ours every player thinks (the planner's or the greedy
-player's move). `hearts` is nearest in length and players, `leduc_poker` is short.
+player's move). The rows with `rivals` say what a rival's thinking costs: there all rivals play that strategy, while the
+seat itself still follows the planner past its tree. `hearts` is nearest in length and players, `leduc_poker` is short.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from benchmarks.rounds import Play, measure, median, pin_to_one_core, positive, ratio
 from symphony9_env import agents, symphony9_v0
+from symphony9_env.agents.scripted import STRATEGIES
 from symphony9_env.agents.search import SearchAgent
 
 PLAYOUTS = 100
@@ -24,9 +26,9 @@ OURS = "symphony9 search"
 PEERS = {"OpenSpiel ISMCTS, hearts": "hearts", "OpenSpiel ISMCTS, leduc, 4 players": "leduc_poker(players=4)"}
 
 
-def ours(num_players: int) -> Play:
+def ours(num_players: int, rivals: str = "") -> Play:
     env = symphony9_v0.raw_env(num_players=num_players)
-    agent = agents.make(f"search:{PLAYOUTS}", seed=0)
+    agent = agents.make(f"search:{PLAYOUTS}{rivals}", seed=0)
     assert isinstance(agent, SearchAgent)
     seeds = iter(range(10**9))
 
@@ -72,6 +74,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pin_to_one_core()
     contestants = {OURS: ours(arguments.num_players)}
+    contestants |= {f"{OURS}, rivals {name}": ours(arguments.num_players, f"@{name}") for name in STRATEGIES}
     contestants |= {title: openspiel(name) for title, name in PEERS.items()}
     rates = measure(contestants, arguments.rounds, arguments.seconds)
     for name in contestants:

@@ -49,17 +49,13 @@ STEPS = 16  # a rollout, in each game
 class Frozen(SelfPlayVecEnv):
     """Nothing is played: the last step's opponents decide again, and what the learner sees stays as it is."""
 
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.calls: list[tuple[Games, Rows, Rows]] = []
-
     def record(self, steps: int) -> None:
         """Play some real steps and keep what the opponents were asked."""
         pool, decide = self.pool, self.pool.decide
-        steps_calls: list[list[tuple[Games, Rows, Rows]]] = []
+        steps_calls: list[list[tuple[Games, Rows]]] = []
 
         def noted(games: Games, rows: Rows, seats: Rows) -> Rows:
-            steps_calls[-1].append((games[rows].copy(), pool._who[rows, games["player"][rows]].copy(), rows))
+            steps_calls[-1].append((games[rows].copy(), pool._who[rows, games["player"][rows]].copy()))
             return decide(games, rows, seats)
 
         pool.decide = noted  # type: ignore[method-assign]
@@ -77,7 +73,7 @@ class Frozen(SelfPlayVecEnv):
     def step_wait(self) -> Any:
         from symphony9_env.envs.opponents import decide_by
 
-        for states, who, _ in self._steps_calls[self._number % len(self._steps_calls)]:
+        for states, who in self._steps_calls[self._number % len(self._steps_calls)]:
             decide_by(self.pool.agents, who, states, np.arange(len(states)))
         self._number += 1
         nothing = np.zeros(self.num_envs, np.float32)

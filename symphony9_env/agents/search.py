@@ -4,7 +4,7 @@ Before each playout all that the seat can't know is drawn anew, so a playout is 
 follows its tree and, past the tree's edge, the planner; its rivals are played by models of players. A node is a
 decision of the seat as it would see it: worlds that look alike share it. Closed hands stay hidden: each rival's
 is a fresh guess of what he would contribute, and the seat's own bid is chosen against all of them at once. In the
-rounds after this one everybody's bid is such a guess: thinking it through would take half of the time.
+rounds after this one everybody's bid is such a guess: thinking it through would cost too many playouts.
 A playout counts as its share of the win. The planner's choice comes first at every node; others must prove better.
 
 `search:N@planner` is told how its rivals play: a best response to them, as far as N playouts find it.
