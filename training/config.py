@@ -116,7 +116,7 @@ class Settings(Section):
     seed: int = Field(0, ge=0, le=MAX_SEED)
     num_threads: Positive = Field(2, description="threads for the network; results are repeatable with one")
     save_every: float = Field(60, gt=0, description="seconds between two saves")
-    start_from: str | None = Field(None, description="a saved policy whose weights to begin with")
+    start_from: str | None = Field(None, description="a saved policy whose weights to begin with, without a head start")
     temperature: float = Field(1.0, ge=0, le=100, description="of the exported policy; 0 always plays the best action")
     game: GameSettings = GameSettings()
     warm_start: WarmStartSettings = WarmStartSettings()

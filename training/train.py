@@ -90,7 +90,7 @@ def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = 
         between = BetweenUpdates(settings, folder, env, bar)
         between.init_callback(model)
         if state is None:
-            if settings.warm_start.agent is not None:
+            if settings.start_from is None and settings.warm_start.agent is not None:
                 begin_with_agent(model, settings)
             env.pool.set_latest(*between.exported())
         else:
