@@ -35,7 +35,25 @@ _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
 
 
 # Faces over the kernel: the kernel imports nothing from them (tests/test_rooms.py), so they may change freely.
-_FACES: Final = {"envs", "batched.py", "cli.py", "records.py", "symphony9_v0.py", "__init__.py"}
+_FACES: Final = {
+    "envs",
+    "integrations",
+    "batched.py",
+    "cli.py",
+    "records.py",
+    "replies.py",
+    "symphony9_v0.py",
+    "__init__.py",
+}
+    "envs",
+    "integrations",
+    "batched.py",
+    "cli.py",
+    "records.py",
+    "replies.py",
+    "symphony9_v0.py",
+    "__init__.py",
+}
 
 
 def kernel_sources() -> list[Path]:

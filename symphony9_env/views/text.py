@@ -46,7 +46,7 @@ def _concert(view: SeatView) -> str:
         f"Successful concerts: {view.successes}, performers: {view.performers}.",
     ]
     if view.outcome is not None:
-        lines.append(_last_concert(view))
+        lines.append(last_concert(view))
     if said := [f"{board.name} ${board.announced}" for board in view.boards if board.announced is not None]:
         lines.append("Announced: " + ", ".join(said) + ".")
     if closed := [board.name for board in view.boards if board.has_closed_hand]:
@@ -56,7 +56,8 @@ def _concert(view: SeatView) -> str:
     return "\n".join(lines)
 
 
-def _last_concert(view: SeatView) -> str:
+def last_concert(view: SeatView) -> str:
+    """Who gave what to the last concert, and how it went."""
     gave = ", ".join(f"{board.name} {_hand(board.last_contribution)}" for board in view.boards)
     if view.performing:
         ended = f"{view.outcome} class, performed by {', '.join(view.performing)}"

@@ -1,0 +1,277 @@
+"""OpenSpiel: importing this registers the game `python_symphony9`.
+
+    import pyspiel
+    import symphony9_env.integrations.openspiel
+    game = pyspiel.load_game("python_symphony9", {"players": 3, "deals": 1000})
+
+Chance has one node, the root: it chooses one of `deals` deals, each as likely, the first of them that of `seed`. A deal
+has more outcomes than could be listed (boards, tiles, cubes, and the tokens of all rounds to come), so this is
+a sample of them, and the same seed is the same game as everywhere else. After the root all is decided by players;
+the tokens to come stay hidden in the state and are drawn anew by `resample_from_infostate`.
+
+The observation is the environment's, with the ledger if asked for. The information state also has every move that the
+seat saw (others' closed hands only once they are open) and the tokens in their order: perfect recall.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from math import prod
+from typing import Any, Final, Self
+
+import numpy as np
+import pyspiel
+from numpy.typing import NDArray
+
+from symphony9_env.actions import BID, HANDS, NAMES, is_bid, num_actions
+from symphony9_env.compilation import plain
+from symphony9_env.engine import MAX_DECISIONS, SEATS
+from symphony9_env.options import make_options
+from symphony9_env.records import Record, make_record
+from symphony9_env.rewards import settle
+from symphony9_env.rules.deals import pack_box, read_setup
+from symphony9_env.rules.game import play
+from symphony9_env.rules.setup import deal
+from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, OVER, Games, look_at, new_games
+from symphony9_env.views import describe, observation_fields, observation_size, resample, seat_view
+from symphony9_env.views.fields import TOKEN_UNIT
+from symphony9_env.views.seat import legal_numbers
+from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown, observe
+
+NAME: Final = "python_symphony9"
+MOST_POINTS: Final = 1000.0  # no game comes near: a bound of returns for rewards that count points
+PARAMETERS: Final = {
+    "players": 4,
+    "tracks": "historical",
+    "scoring": "random",
+    "reward": "win",
+    "discussion": False,
+    "ledger": False,
+    "deals": 10_000,
+    "seed": 0,
+}
+
+
+def _game_type(reward: str) -> pyspiel.GameType:
+    is_zero_sum = reward != "score"
+    return pyspiel.GameType(
+        short_name=NAME,
+        long_name="Symphony No. 9",
+        dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+        chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
+        information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+        utility=pyspiel.GameType.Utility.ZERO_SUM if is_zero_sum else pyspiel.GameType.Utility.GENERAL_SUM,
+        reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+        max_num_players=4,
+        min_num_players=2,
+        provides_information_state_string=True,
+        provides_information_state_tensor=True,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        parameter_specification=PARAMETERS,
+    )
+
+
+class Symphony9Game(pyspiel.Game):  # type: ignore[misc]
+    """The game with its parameters: `players`, `deals`, `seed`, and options of the environment by their names."""
+
+    def __init__(self, params: dict[str, Any] | None = None) -> None:
+        chosen = {**PARAMETERS, **(params or {})}
+        self.num_deals = int(chosen.pop("deals"))
+        self.first_seed = int(chosen.pop("seed"))
+        if self.num_deals < 1 or self.first_seed < 0:
+            raise ValueError(
+                f"deals={self.num_deals}, seed={self.first_seed}; allowed: deals from 1 up, seed from 0 up"
+            )
+        self.options = make_options(num_players=chosen.pop("players"), **chosen)
+        self.box = pack_box(self.options)
+        self.deals = [(number, 1 / self.num_deals) for number in range(self.num_deals)]
+        most = 1.0 if self.options.reward == "win" else MOST_POINTS
+        info = pyspiel.GameInfo(
+            num_distinct_actions=num_actions(self.options.discussion),
+            max_chance_outcomes=self.num_deals,
+            num_players=self.options.num_players,
+            min_utility=-most,
+            max_utility=most,
+            utility_sum=None if self.options.reward == "score" else 0.0,
+            max_game_length=MAX_DECISIONS,
+        )
+        super().__init__(_game_type(self.options.reward), info, params or {})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # states refer to it, and OpenSpiel clones a state by deep copies of what it refers to
+
+    def new_initial_state(self, _state: str | None = None) -> Symphony9State:
+        return Symphony9State(self)
+
+    def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> Observer:
+        if params:
+            raise ValueError(f"observer parameters: {params}; allowed: none")
+        return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
+
+
+class Symphony9State(pyspiel.State):  # type: ignore[misc]
+    """A position: the kernel's record of the game, and the moves that led to it."""
+
+    def __init__(self, game: Symphony9Game) -> None:
+        super().__init__(game)
+        self.game = game
+        self.table = new_games(1)
+        self.seed: int | None = None  # of the deal; None before it
+        self.opening = ""  # what all see of the deal
+        self._who = self._what = b""  # who moved, and the action; bytes are cheap to clone
+
+    @property
+    def moves(self) -> list[tuple[int, int]]:
+        """(player, action) of every move so far."""
+        return list(zip(self._who, self._what, strict=True))
+
+    def record(self) -> Record:
+        """The game so far as plain JSON data, as `raw_env().record()`."""
+        if self.seed is None:
+            raise ValueError("record() before the deal: apply a chance outcome first")
+        return make_record(self.table, self.moves, self.seed)
+
+    def current_player(self) -> Any:
+        if self.seed is None:
+            return pyspiel.PlayerId.CHANCE
+        return pyspiel.PlayerId.TERMINAL if self.is_terminal() else int(self.table["player"][0])
+
+    def is_terminal(self) -> bool:
+        return bool(self.seed is not None and self.table["step"][0] == OVER)
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        return self.game.deals
+
+    def _legal_actions(self, player: int) -> list[int]:
+        return list(legal_numbers(self.table, 0)) if player == self.current_player() else []
+
+    def _apply_action(self, action: int) -> None:
+        if self.seed is None:
+            self.seed = self.game.first_seed + action
+            deal(self.game.box, self.table, 0, np.uint64(self.seed))
+            self.opening = _opening(self.table)
+            return
+        self._who += bytes([int(self.table["player"][0])])
+        self._what += bytes([action])
+        play(self.table, 0, action)
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        return f"deal {action}" if player == pyspiel.PlayerId.CHANCE else NAMES[action]
+
+    def returns(self) -> list[float]:
+        rewards = np.zeros(SEATS)
+        if self.is_terminal():
+            points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS)
+            settle(self.table, 0, self.game.options.reward_number, False, points, ranks, rewards)
+        return [float(reward) for reward in rewards[: self.game.options.num_players]]
+
+    def resample_from_infostate(self, player_id: int, sampler: Callable[[], float]) -> Symphony9State:
+        """A state that this player can't tell from the true one; `sampler` gives numbers from 0 up to 1.
+
+        What a perfect memory of payments knows is kept. Its `history()` still names the true deal and hands: it is to
+        be searched in, not to be serialized.
+        """
+        twin: Symphony9State = self.clone()
+        if self.seed is not None:
+            twin.table = resample(self.table, player_id, np.random.default_rng(int(sampler() * 2**53)))
+            twin._what = _with_hands_of(twin)
+        return twin
+
+    def __str__(self) -> str:
+        if self.seed is None:
+            return "before the deal"
+        return f"deal {self.seed}: " + ", ".join(f"player_{who} {NAMES[what]}" for who, what in self.moves)
+
+
+def _opening(table: Games) -> str:
+    setup = read_setup(table, 0)
+    return json.dumps({name: part for name, part in setup.items() if name not in ("budget", "bot_tiles")})
+
+
+def _with_hands_of(state: Symphony9State) -> bytes:
+    """The actions of a state whose closed hands were drawn anew, with bids that fit those."""
+    actions = bytearray(state._what)
+    for player in range(state.game.options.num_players):
+        total, token = (int(state.table[name][0, player]) for name in ("hand", "hand_token"))
+        if total != NONE:
+            actions[_last_bid(state, player)] = BID + HANDS.index((total, token))
+    return bytes(actions)
+
+
+class Observer:
+    """What a player sees, as a tensor with named parts and as text. With perfect recall also all he has seen."""
+
+    def __init__(self, game: Symphony9Game, perfect_recall: bool) -> None:
+        self._ledger = game.options.ledger
+        self._recall = perfect_recall
+        size = observation_size(self._ledger)
+        parts = {field.name: field.shape for field in observation_fields(self._ledger)}
+        if perfect_recall:
+            parts |= {
+                "tokens": (NUM_ROUNDS, 2),  # of each round so far: shown, value
+                "bot_tiles": (NUM_ROUNDS, NUM_CLASSES),
+                "moves": (MAX_DECISIONS, 3),  # of each so far: seat from the observer's, action, whether it is known
+            }
+        self.tensor = np.zeros(sum(prod(shape) for shape in parts.values()), np.float32)
+        self._seen = self.tensor[:size]
+        self.dict: dict[str, NDArray[np.float32]] = {}
+        start = 0
+        for name, shape in parts.items():
+            self.dict[name] = self.tensor[start : start + prod(shape)].reshape(shape)
+            start += prod(shape)
+
+    def set_from(self, state: Symphony9State, player: int) -> None:
+        self.tensor.fill(0)
+        if state.seed is None:
+            return
+        observe(state.table, 0, player, self._seen)
+        if self._recall:
+            tokens, tiles = _shown(state.table)
+            self.dict["tokens"][: len(tokens), 0] = 1
+            self.dict["tokens"][: len(tokens), 1] = tokens / TOKEN_UNIT
+            self.dict["bot_tiles"][: len(tiles)] = tiles
+            count = state.game.options.num_players
+            for row, (who, action) in enumerate(_moves_seen(state, player)):
+                known = action is not None
+                self.dict["moves"][row] = (who - player) % count, (action or 0) / len(NAMES), known
+
+    def string_from(self, state: Symphony9State, player: int) -> str:
+        if state.seed is None:
+            return f"player_{player} before the deal"
+        if not self._recall:
+            return describe(seat_view(state.table, 0, player, self._ledger))
+        tokens, tiles = _shown(state.table)
+        moves = (
+            f"player_{who} {'closes a hand' if action is None else NAMES[action]}"
+            for who, action in _moves_seen(state, player)
+        )
+        return (
+            f"player_{player}\nset-up: {state.opening}\ntokens: {tokens.tolist()}\nbot tiles: {tiles.tolist()}\n"
+            f"moves: {', '.join(moves)}"
+        )
+
+
+def _shown(table: Games) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """The tokens and the bot's tiles that have been shown, round by round."""
+    game = look_at(table, 0)
+    num_tiles = plain(num_bot_tiles_shown)(game) if game.has_bot else 0
+    return table["budget"][0, : plain(num_tokens_shown)(game)], table["bot_tiles"][0, :num_tiles]
+
+
+def _moves_seen(state: Symphony9State, player: int) -> list[tuple[int, int | None]]:
+    """All moves; others' bids that are still closed are None."""
+    seen: list[tuple[int, int | None]] = list(state.moves)
+    for other in range(state.game.options.num_players):
+        if other != player and state.table["hand"][0, other] != NONE:
+            seen[_last_bid(state, other)] = (other, None)
+    return seen
+
+
+def _last_bid(state: Symphony9State, player: int) -> int:
+    """Where in the moves this player's last bid stands."""
+    return max(step for step, (who, what) in enumerate(state.moves) if who == player and is_bid(what))
+
+
+pyspiel.register_game(_game_type("win"), Symphony9Game)

@@ -1,0 +1,96 @@
+"""The game for RLlib's new API stack: one `MultiAgentEnv`, a thin face over `raw_env`.
+
+    from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
+    PPOConfig().environment(Symphony9MultiAgentEnv, env_config={"num_players": 3}, disable_env_checking=True)
+
+Only the seat to decide has an observation. RLlib's own check samples actions without looking at the mask, so that it
+must be off; `training/rllib.py` has a module that keeps to the mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from ray.rllib.env.multi_agent_env import MultiAgentEnv
+
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.options import MAX_SEED
+from symphony9_env.rules.chance import next_seed
+
+Seen = dict[str, dict[str, Any]]
+Infos = dict[str, dict[str, Any]]
+
+
+class Symphony9MultiAgentEnv(MultiAgentEnv):
+    """Symphony No. 9 for 2 to 4 players; `config` has the options of `raw_env`.
+
+    An observation is {"observations": the vector, "action_mask": 1.0 for each legal action}. Whoever acted gets 0 at
+    once; what a seat has earned since its last action comes with its next observation, or when the game is over.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        self.raw = RawEnv(**(config or {}))
+        self.render_mode = self.raw.render_mode
+        self.metadata = dict(self.raw.metadata)
+        self.agents = self.possible_agents = self.raw.possible_agents
+        self.observation_spaces = {agent: self._space(agent) for agent in self.agents}
+        self.action_spaces = self.raw.action_spaces
+        super().__init__()
+
+    def _space(self, agent: str) -> spaces.Dict:
+        space: Any = self.raw.observation_space(agent)
+        mask = spaces.Box(0, 1, space["action_mask"].shape, np.float32)
+        return spaces.Dict({"observations": space["observation"], "action_mask": mask})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Infos]:
+        """Deal as `raw_env` does, by seed or by hand."""
+        self.raw.reset(seed, options)
+        return self._seen(), self._infos()
+
+    def step(
+        self, action_dict: Mapping[str, Any]
+    ) -> tuple[Seen, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        actor = self.raw.agent_selection
+        if set(action_dict) != {actor}:
+            raise ValueError(f"actions of {sorted(action_dict)}; needed: one of {actor}, who is to decide")
+        self.raw.step(action_dict[actor])
+        over = self.raw.terminations[actor]
+        earned = self.raw._cumulative_rewards
+        rewards = dict(earned) if over else {actor: 0.0, self.raw.agent_selection: earned[self.raw.agent_selection]}
+        terminated = {**self.raw.terminations, "__all__": over}
+        return self._seen(), rewards, terminated, {**self.raw.truncations, "__all__": False}, self._infos()
+
+    def _seen(self) -> Seen:
+        agent = self.raw.agent_selection
+        if self.raw.terminations[agent]:
+            return {}
+        seen = self.raw.observe(agent)
+        return {agent: {"observations": seen["observation"], "action_mask": seen["action_mask"].astype(np.float32)}}
+
+    def _infos(self) -> Infos:
+        """Of the seat to decide; at the end everybody's `score`, `rank` and `breakdown`."""
+        agent = self.raw.agent_selection
+        return dict(self.raw.infos) if self.raw.terminations[agent] else {agent: self.raw.infos[agent]}
+
+    def render(self) -> str | None:
+        return self.raw.render()
+
+
+class FreshDealsEnv(Symphony9MultiAgentEnv):
+    """The same for training with a seed: deals that no other game has.
+
+    RLlib seeds game i of runner r with seed + r + i, so that runners share deals, and with whole episodes it does so
+    again for every batch. Here the runner's number goes into the first seed, and later ones follow from the last deal.
+    """
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self._runner = int(config.worker_index)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Infos]:
+        if seed is not None:
+            seed = (next_seed(seed) + self._runner) & MAX_SEED if self.raw.seed is None else None
+        return super().reset(seed=seed, options=options)

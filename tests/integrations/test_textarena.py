@@ -1,0 +1,101 @@
+"""TextArena: the game as talk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symphony9_env import agents, symphony9_v0
+from symphony9_env.actions import NAMES
+
+ta = pytest.importorskip("textarena")
+
+from symphony9_env.integrations.textarena import ENV_ID  # noqa: E402
+
+
+def make(**options: Any) -> Any:
+    return ta.make(ENV_ID, **options)
+
+
+def play(env: Any, num_players: int, seed: int, words: str = "") -> list[tuple[int, str, int]]:
+    """A whole game of scripted text players; returns who read what and chose what."""
+    env.reset(num_players=num_players, seed=seed)
+    planner, done, seen = agents.make("planner", seed=1), False, []
+    while not done:
+        player, text = env.get_observation()
+        assert player == env.env.game.deciding_seat
+        action = planner.choose(env.env.game)
+        seen.append((player, text, action))
+        done, _ = env.step(f"Let me think. [{NAMES[action]}{words if action >= 40 else ''}]")
+    return seen
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_scripted_text_players_play_the_same_game_as_in_the_environment(num_players: int) -> None:
+    env = make()
+    seen = play(env, num_players, seed=11)
+    rewards, info = env.close()
+    raw = symphony9_v0.raw_env(num_players=num_players)
+    raw.reset(seed=11)
+    for player, _, action in seen:
+        assert raw.deciding_seat == player
+        raw.step(action)
+    assert env.env.record() == raw.record()
+    assert rewards == dict(enumerate(raw.rewards.values()))
+    assert "won" in info[0]["reason"]
+    assert not any(info[seat]["invalid_move"] for seat in range(num_players))
+
+
+def test_a_seat_is_told_rules_moves_and_its_own_table_and_no_closed_hand() -> None:
+    seen = play(make(), 4, seed=3)
+    assert all("4 patrons sponsor musicians" in text for _, text, _ in seen)
+    assert all(f"You are player_{player}." in text and "Legal actions:" in text for player, text, _ in seen)
+    moves = [line for _, text, _ in seen for line in text.splitlines() if line.startswith("player_") and ": " in line]
+    assert any(line.endswith(": closes a hand") for line in moves)
+    assert not any(": bid" in line for line in moves)
+    assert any("Last concert:" in text for _, text, _ in seen)
+
+
+def test_announcements_are_talk_and_their_words_are_heard() -> None:
+    seen = play(make(discussion=True), 3, seed=5, words=": who joins me?")
+    heard = [text for _, text, _ in seen if 'and says: "who joins me?"' in text]
+    assert heard
+    assert all("Let me think" not in text for _, text, _ in seen)
+
+
+def test_an_illegal_reply_is_asked_again_and_then_loses_the_game() -> None:
+    env = make(error_allowance=2)
+    env.reset(num_players=3, seed=7)
+    seat = env.env.game.deciding_seat
+    for _ in range(2):
+        done, _ = env.step("[fly to the moon]")
+        assert not done
+        player, text = env.get_observation()
+        assert player == seat
+        assert "'fly to the moon' is no legal action" in text
+    before = env.env.record()
+    done, _ = env.step("")
+    assert done
+    rewards, info = env.close()
+    assert rewards == {player: -1.0 if player == seat else 0.0 for player in range(3)}
+    assert info[seat]["invalid_move"]
+    assert env.env.record() == before
+
+
+def test_a_legal_reply_makes_up_for_errors() -> None:
+    env = make(error_allowance=1)
+    env.reset(num_players=2, seed=7)
+    for _ in range(5):
+        assert env.step("what?") == (False, {})
+        done, _ = env.step(f"[{env.env.game.observe(env.env.game.agent_selection)['action_mask'].argmax()}]")
+        assert not done
+
+
+def test_wrong_options_are_refused_when_it_is_made() -> None:
+    with pytest.raises(ValueError, match="tracks='x'"):
+        make(tracks="x")
+    with pytest.raises(TypeError, match="did you mean 'discussion'"):
+        make(discusion=True)
+    with pytest.raises(ValueError, match="num_players=7"):
+        make().reset(num_players=7)
