@@ -45,15 +45,6 @@ _FACES: Final = {
     "symphony9_v0.py",
     "__init__.py",
 }
-    "envs",
-    "integrations",
-    "batched.py",
-    "cli.py",
-    "records.py",
-    "replies.py",
-    "symphony9_v0.py",
-    "__init__.py",
-}
 
 
 def kernel_sources() -> list[Path]:
