@@ -15,7 +15,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.actions import BID, HANDS, NAMES, is_bid, num_actions
+from symphony9_env.actions import BID, HANDS, NAMES, num_actions
 from symphony9_env.engine import SEATS, advance
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.options import SEED_BITS, OptionValues, check_seed, make_options
@@ -26,6 +26,7 @@ from symphony9_env.rules.deals import pack_box, write_setup
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import DECISIONS, NONE, OVER, Games, new_games
 from symphony9_env.views import STATE_SIZE, describe, observation_size, resample, seat_view
+from symphony9_env.views.moves import last_bid
 from symphony9_env.views.seat import score_sheet
 from symphony9_env.views.vector import observe, observe_all
 
@@ -114,6 +115,11 @@ class RawEnv(AECEnv[str, Observation, int]):
         return self._seed
 
     @property
+    def moves(self) -> tuple[tuple[int, int], ...]:
+        """All moves so far, closed hands included: (seat, action)."""
+        return tuple(self._history)
+
+    @property
     def deciding_seat(self) -> int:
         """The seat to decide; once the game is over, the last that did."""
         self._need_reset("deciding_seat")
@@ -137,8 +143,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         for player in range(self.options.num_players):
             total, token = (int(twin._games[name][0, player]) for name in ("hand", "hand_token"))
             if total != NONE:
-                own = [step for step, (who, move) in enumerate(twin._history) if who == player and is_bid(move)]
-                twin._history[own[-1]] = (player, BID + HANDS.index((total, token)))
+                twin._history[last_bid(twin._history, player)] = (player, BID + HANDS.index((total, token)))
         return twin
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:

@@ -24,7 +24,7 @@ import numpy as np
 import pyspiel
 from numpy.typing import NDArray
 
-from symphony9_env.actions import BID, HANDS, NAMES, is_bid, num_actions
+from symphony9_env.actions import BID, HANDS, NAMES, num_actions
 from symphony9_env.compilation import plain
 from symphony9_env.engine import MAX_DECISIONS, SEATS
 from symphony9_env.options import make_options
@@ -36,6 +36,7 @@ from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, OVER, Games, look_at, new_games
 from symphony9_env.views import describe, observation_fields, observation_size, resample, seat_view
 from symphony9_env.views.fields import TOKEN_UNIT
+from symphony9_env.views.moves import last_bid, moves_seen
 from symphony9_env.views.seat import legal_numbers
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown, observe
 
@@ -73,7 +74,7 @@ def _game_type(reward: str) -> pyspiel.GameType:
     )
 
 
-class Symphony9Game(pyspiel.Game):  # type: ignore[misc]
+class Symphony9Game(pyspiel.Game):
     """The game with its parameters: `players`, `deals`, `seed`, and options of the environment by their names."""
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
@@ -111,7 +112,7 @@ class Symphony9Game(pyspiel.Game):  # type: ignore[misc]
         return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
 
 
-class Symphony9State(pyspiel.State):  # type: ignore[misc]
+class Symphony9State(pyspiel.State):
     """A position: the kernel's record of the game, and the moves that led to it."""
 
     def __init__(self, game: Symphony9Game) -> None:
@@ -196,7 +197,7 @@ def _with_hands_of(state: Symphony9State) -> bytes:
     for player in range(state.game.options.num_players):
         total, token = (int(state.table[name][0, player]) for name in ("hand", "hand_token"))
         if total != NONE:
-            actions[_last_bid(state, player)] = BID + HANDS.index((total, token))
+            actions[last_bid(state.moves, player)] = BID + HANDS.index((total, token))
     return bytes(actions)
 
 
@@ -233,7 +234,7 @@ class Observer:
             self.dict["tokens"][: len(tokens), 1] = tokens / TOKEN_UNIT
             self.dict["bot_tiles"][: len(tiles)] = tiles
             count = state.game.options.num_players
-            for row, (who, action) in enumerate(_moves_seen(state, player)):
+            for row, (who, action) in enumerate(moves_seen(state.table, 0, state.moves, player)):
                 known = action is not None
                 self.dict["moves"][row] = (who - player) % count, (action or 0) / len(NAMES), known
 
@@ -245,7 +246,7 @@ class Observer:
         tokens, tiles = _shown(state.table)
         moves = (
             f"player_{who} {'closes a hand' if action is None else NAMES[action]}"
-            for who, action in _moves_seen(state, player)
+            for who, action in moves_seen(state.table, 0, state.moves, player)
         )
         return (
             f"player_{player}\nset-up: {state.opening}\ntokens: {tokens.tolist()}\nbot tiles: {tiles.tolist()}\n"
@@ -258,20 +259,6 @@ def _shown(table: Games) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     game = look_at(table, 0)
     num_tiles = plain(num_bot_tiles_shown)(game) if game.has_bot else 0
     return table["budget"][0, : plain(num_tokens_shown)(game)], table["bot_tiles"][0, :num_tiles]
-
-
-def _moves_seen(state: Symphony9State, player: int) -> list[tuple[int, int | None]]:
-    """All moves; others' bids that are still closed are None."""
-    seen: list[tuple[int, int | None]] = list(state.moves)
-    for other in range(state.game.options.num_players):
-        if other != player and state.table["hand"][0, other] != NONE:
-            seen[_last_bid(state, other)] = (other, None)
-    return seen
-
-
-def _last_bid(state: Symphony9State, player: int) -> int:
-    """Where in the moves this player's last bid stands."""
-    return max(step for step, (who, what) in enumerate(state.moves) if who == player and is_bid(what))
 
 
 pyspiel.register_game(_game_type("win"), Symphony9Game)

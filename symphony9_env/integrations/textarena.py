@@ -37,7 +37,7 @@ HOW_TO_ANSWER: Final = (
 HOW_TO_TALK: Final = " What you say with an announcement they do hear: [announce 4: who joins me?]."
 
 
-class Symphony9TextEnv(ta.Env):  # type: ignore[misc]
+class Symphony9TextEnv(ta.Env):
     """Options as those of `raw_env`, but for `num_players`, which TextArena gives with every reset."""
 
     def __init__(self, error_allowance: int = 2, **options: Unpack[OptionValues]) -> None:
@@ -46,7 +46,8 @@ class Symphony9TextEnv(ta.Env):  # type: ignore[misc]
         RawEnv(**options)  # wrong options are refused here, not at the first reset
 
     def reset(self, num_players: int, seed: int | None = None) -> None:
-        self.game = RawEnv(**{**self._options, "num_players": num_players})
+        options: OptionValues = {**self._options, "num_players": num_players}
+        self.game = RawEnv(**options)
         self.game.reset(seed=seed)
         self.state = ta.FFAMultiPlayerState(num_players=num_players, error_allowance=self._error_allowance)
         self.state.reset(game_state={}, player_prompt_function=self._prompt)

@@ -1,0 +1,24 @@
+"""The moves of a game as one seat saw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symphony9_env.actions import is_bid
+from symphony9_env.rules.state import NONE, Games
+
+Move = tuple[int, int]  # who, and the action
+
+
+def last_bid(moves: Sequence[Move], player: int) -> int:
+    """Where in the moves this player's last bid stands."""
+    return max(step for step, (who, action) in enumerate(moves) if who == player and is_bid(action))
+
+
+def moves_seen(games: Games, index: int, moves: Sequence[Move], seat: int) -> list[tuple[int, int | None]]:
+    """All moves of game `index`; others' hands that are still closed are None."""
+    seen: list[tuple[int, int | None]] = list(moves)
+    for player in range(int(games["num_players"][index])):
+        if player != seat and games["hand"][index, player] != NONE:
+            seen[last_bid(moves, player)] = (player, None)
+    return seen
