@@ -15,12 +15,13 @@ from training.saves import RunFolder
 from training.train import train
 
 
-def response_settings(agent: str, options: Options, steps: int, seed: int) -> Settings:
+def response_settings(agent: str, options: Options, steps: int, seed: int, num_threads: int = 1) -> Settings:
     """It begins as the agent's own network if that is a policy, else as a copy of the planner."""
     game = {name: getattr(options, name) for name in ("num_players", "tracks", "scoring", "discussion")}
     given: dict[str, Any] = {
         "total_steps": steps,
         "seed": seed,
+        "num_threads": num_threads,
         "game": {**game, "components": None if options.components is None else os.fspath(options.components)},
         "opponents": {"latest": 0, "past": 0, "fixed": {agent: 1}},
         "evaluation": {"opponents": [agent], "every": max(steps // 10, 1), "games": 400},
@@ -40,11 +41,11 @@ def response_settings(agent: str, options: Options, steps: int, seed: int) -> Se
     return parse_settings(given, "response")
 
 
-def train_response(agent: str, options: Options, out: Path, steps: int, seed: int) -> Path:
+def train_response(agent: str, options: Options, out: Path, steps: int, seed: int, num_threads: int = 1) -> Path:
     """The path of the best policy found; a run that was stopped goes on."""
     folder = RunFolder(out)
     state = saves.read(folder) if folder.checkpoint.exists() else None
-    settings = response_settings(agent, options, steps, seed)
+    settings = response_settings(agent, options, steps, seed, num_threads)
     if state is not None and Settings.model_validate_json(state["settings"]) != settings:
         raise ValueError(f"--out {out}: holds another training; choose another folder")
     if train(settings, folder, state).stopped:

@@ -1,0 +1,83 @@
+"""OpenSpiel: its A2C learns by self-play, then its ISMCTS plays a game against what was learned.
+
+    pip install "symphony9-env[openspiel]"
+    python examples/openspiel_learners.py --episodes 200 --simulations 10
+
+Both are OpenSpiel's own Python code, unchanged. A2C gets the observation rather than the whole information state, which
+has every move of the game. ISMCTS draws hidden things anew by `resample_from_infostate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyspiel
+from open_spiel.python import rl_environment
+from open_spiel.python.algorithms import ismcts, mcts
+from open_spiel.python.pytorch.policy_gradient import PolicyGradient
+
+import symphony9_env.integrations.openspiel  # noqa: F401 (registers the game)
+
+
+def learn(game: Any, episodes: int, seed: int) -> tuple[Any, list[Any]]:
+    """Self-play: a learner in every seat."""
+    seen = rl_environment.ObservationType.OBSERVATION
+    env = rl_environment.Environment(
+        game, observation_type=seen, chance_event_sampler=rl_environment.ChanceEventSampler(seed=seed)
+    )
+    learners = [
+        PolicyGradient(
+            seat,
+            env.observation_spec()["info_state"][0],
+            env.action_spec()["num_actions"],
+            loss_str="a2c",
+            hidden_layers_sizes=[64],
+        )
+        for seat in range(game.num_players())
+    ]
+    for _ in range(episodes):
+        step = env.reset()
+        while not step.last():
+            step = env.step([learners[step.current_player()].step(step).action])
+        for learner in learners:
+            learner.step(step)
+    return env, learners
+
+
+def play(env: Any, learners: list[Any], bot: Any, seat: int) -> tuple[list[float], int]:
+    """A game with the bot in one seat and learners in the others: the returns, and the bot's decisions."""
+    step, asked = env.reset(), 0
+    while not step.last():
+        player = step.current_player()
+        asked += player == seat
+        if player == seat:
+            action = bot.step(env.get_state)
+        else:
+            action = learners[player].step(step, is_evaluation=True).action
+        step = env.step([action])
+    return list(step.rewards), asked
+
+
+def main(argv: Sequence[str] | None = None) -> list[float]:
+    parser = argparse.ArgumentParser(description="OpenSpiel's A2C and ISMCTS on Symphony No. 9.")
+    parser.add_argument("--players", type=int, default=2, choices=(2, 3, 4))
+    parser.add_argument("--episodes", type=int, default=200, help="games to learn from (default: %(default)s)")
+    parser.add_argument("--simulations", type=int, default=10, help="of ISMCTS, a decision (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args(argv)
+
+    game = pyspiel.load_game("python_symphony9", {"players": args.players, "deals": 1000})
+    env, learners = learn(game, args.episodes, args.seed)
+    print(f"learned from {args.episodes} games; losses of player 0: {learners[0].loss}")
+    rng = np.random.RandomState(args.seed)
+    bot = ismcts.ISMCTSBot(game, mcts.RandomRolloutEvaluator(1, rng), 2.0, args.simulations, random_state=rng)
+    returns, asked = play(env, learners, bot, seat=0)
+    print(f"ISMCTS with {args.simulations} simulations, {asked} decisions; returns: {returns}")
+    return returns
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The examples of OpenSpiel, TextArena and Minari, and the agent that is a process; each runs briefly."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation import benchmark
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def main_of(example: str) -> Any:
+    return runpy.run_path(str(EXAMPLES / example))["main"]
+
+
+def test_openspiel_learners() -> None:
+    pytest.importorskip("pyspiel")
+    returns = main_of("openspiel_learners.py")(["--episodes", "3", "--simulations", "2"])
+    assert sorted(returns) in ([-1, 1], [0, 0])
+
+
+@pytest.mark.parametrize("more", [[], ["--discussion", "--players", "2"]])
+def test_textarena_game(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("textarena")
+    rewards = main_of("textarena_game.py")(more)
+    assert sum(rewards.values()) == pytest.approx(0)
+    assert max(rewards.values()) > 0 or not any(rewards.values())
+    assert ('says: "shall we?"' in capsys.readouterr().out) == bool(more)
+
+
+def test_minari_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", os.devnull)  # put back afterwards: the example sets its own
+    agreed = main_of("minari_dataset.py")(["--games", "5"])
+    assert agreed > 0.4  # of some ten legal actions each
+
+
+def test_stdio_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "LITE_GAMES", 2)
+    monkeypatch.setattr(benchmark, "OPPONENTS", ("random",))
+    agent = f"stdio:{sys.executable} {EXAMPLES / 'stdio_agent.py'}"
+    made = benchmark.Benchmark("2p-discussion", agent, tmp_path, lite=True, timeout=60)
+    made.play()
+    assert [outcome.forfeit for outcome in made.outcomes] == [None, None]
