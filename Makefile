@@ -1,6 +1,7 @@
 # make install   a virtual environment in .venv with the package and all extras that live together
 # make test      that, then every check: lint, types, tests
 # make check     the checks alone
+# make test-integrations   other people's libraries, in environments of their own: .venv-integrations, .venv-latest
 # make train     install, train a small policy for some minutes, evaluate it (TRAIN_OUT: where to)
 
 PYTHON ?= python3
@@ -8,9 +9,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS := bench,dev,eval,train
 
+# What lives together with ray, which pins gymnasium; and what a user gets who does not have ray: the newest gymnasium.
+INTEGRATIONS := minari,openspiel,rllib,textarena,tianshou,torchrl
+NEWEST_GYMNASIUM := 1.4.0
+
 TRAIN_OUT ?= runs/quick
 
-.PHONY: install test check train lint types tests golden docs clean
+.PHONY: install test check test-integrations train lint types tests golden docs clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -34,6 +39,21 @@ types:
 tests:
 	$(BIN)/python -m pytest
 
+test-integrations: $(VENV)-integrations/.installed $(VENV)-latest/.installed
+	$(VENV)-integrations/bin/python -m pytest tests/integrations
+	$(VENV)-latest/bin/python -m pytest tests/faces
+
+$(VENV)-integrations/.installed: pyproject.toml constraints.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
+	touch $@
+
+$(VENV)-latest/.installed: pyproject.toml constraints.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	sed 's/^gymnasium==.*/gymnasium==$(NEWEST_GYMNASIUM)/' constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,train]"
+	touch $@
+
 # A second `make train` goes on where the first was stopped; after its end it only plays the tournament.
 train: install
 	if test -e $(TRAIN_OUT)/checkpoint.pt; then \
@@ -51,4 +71,4 @@ docs:
 	$(BIN)/python -m tests.test_docs
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-latest .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from evaluation.console import Parser, percent, run, table
 from evaluation.external import AgentFailed, ExternalAgent, is_external, make_external, message_for, read_answer
-from evaluation.matches import Game, Schedule
+from evaluation.matches import Game, Schedule, play
 from evaluation.ratings import win_rate
 from symphony9_env import __version__, agents
 from symphony9_env.agents import Agent
@@ -35,12 +35,14 @@ from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import Options
+from symphony9_env.views.seat import ScoreLine, score_sheet
 
 PROTOCOL: Final = "symphony9-benchmark/1"
 OPPONENTS: Final = ("greedy", "planner", "policy")
 GAMES: Final = 240  # against each opponent: whole rotations with two, three and four players
 LITE_GAMES: Final = 24
 SEED: Final = 271_828_182  # of the deals; train on others
+BATCH: Final = 60  # games of our own agents side by side
 ASKS: Final = 3  # how often an agent is asked for a legal answer
 TIMEOUT: Final = 60.0  # seconds for one answer
 
@@ -122,41 +124,51 @@ class Benchmark:
         """Play what is not yet played; every game is written down when it is over."""
         games = self.games()
         try:
-            with (
-                self._file.open("a") as file,
-                tqdm(total=len(games), initial=len(self.outcomes), unit=" games", disable=None) as bar,
-            ):
-                for number in range(len(self.outcomes), len(games)):
-                    outcome = self.play_one(number, *games[number])
-                    self.outcomes.append(outcome)
-                    file.write(json.dumps(vars(outcome)) + "\n")
-                    file.flush()
-                    if outcome.forfeit is not None:
-                        tqdm.write(f"game {number}: forfeited: {outcome.forfeit}", file=sys.stderr)
-                    bar.update()
+            with tqdm(total=len(games), initial=len(self.outcomes), unit=" games", disable=None) as bar:
+                while len(self.outcomes) < len(games):
+                    first = len(self.outcomes)
+                    more = self._play_named(games, first) if self.own else self._play_external(games, first)
+                    self._add(more)
+                    bar.update(len(self.outcomes) - first)
         finally:
             if self.external is not None:
                 self.external.close()
 
-    def play_one(self, number: int, opponent: str, game: Game) -> Outcome:
+    def _add(self, outcomes: list[Outcome]) -> None:
+        self.outcomes += outcomes
+        with self._file.open("a") as file:
+            file.writelines(json.dumps(vars(outcome)) + "\n" for outcome in outcomes)
+        for outcome in outcomes:
+            if outcome.forfeit is not None:
+                tqdm.write(f"game {outcome.game}: forfeited: {outcome.forfeit}", file=sys.stderr)
+
+    def _play_named(self, games: list[tuple[str, Game]], first: int) -> list[Outcome]:
+        """One of our own agents: some games side by side, which is many times as fast."""
+        assert self.own is not None
+        opponent = games[first][0]
+        part = [game for name, game in games[first : first + BATCH] if name == opponent]
+        played = play(part, [self.own, self.opponents[opponent]], self.options)
+        return [
+            _outcome(first + place, opponent, one.game, score_sheet(one.final, 0)) for place, one in enumerate(played)
+        ]
+
+    def _play_external(self, games: list[tuple[str, Game]], number: int) -> list[Outcome]:
+        """Somebody's own: one game."""
+        assert self.external is not None
+        opponent, game = games[number]
         env = RawEnv(**vars(self.options))
         env.reset(seed=game.seed)
         seat = game.agents.index(0)
         while not env.terminations[f"player_{seat}"]:
             if env.deciding_seat != seat:
                 env.step(self.opponents[opponent].choose(env))
-            elif self.own is not None:
-                env.step(self.own.choose(env))
-            else:
-                assert self.external is not None
-                try:
-                    env.step(ask(self.external, message_for(env, self.task, number)))
-                except AgentFailed as failure:
-                    self.external.start_anew()
-                    return Outcome(number, opponent, game.deal, 0.0, None, str(failure))
-        ranks = [env.infos[agent]["rank"] for agent in env.possible_agents]
-        share = 1 / ranks.count(1) if ranks[seat] == 1 else 0.0
-        return Outcome(number, opponent, game.deal, share, env.infos[f"player_{seat}"]["score"], None)
+                continue
+            try:
+                env.step(ask(self.external, message_for(env, self.task, number)))
+            except AgentFailed as failure:
+                self.external.start_anew()
+                return [Outcome(number, opponent, game.deal, 0.0, None, str(failure))]
+        return [_outcome(number, opponent, game, score_sheet(env.game, 0))]
 
     def results(self) -> dict[str, Any]:
         """The row: win rates with intervals by opponent, their mean, and the games that were forfeited."""
@@ -173,6 +185,12 @@ class Benchmark:
             "against": by_opponent,
             "forfeits": sum(outcome.forfeit is not None for outcome in self.outcomes),
         }
+
+
+def _outcome(number: int, opponent: str, game: Game, sheet: dict[str, ScoreLine]) -> Outcome:
+    own = sheet[f"player_{game.agents.index(0)}"]
+    winners = sum(line.rank == 1 for line in sheet.values())
+    return Outcome(number, opponent, game.deal, 1 / winners if own.rank == 1 else 0.0, own.total, None)
 
 
 def ask(external: ExternalAgent, message: dict[str, Any]) -> int:

@@ -72,6 +72,20 @@ def test_the_same_deals_for_everybody_and_the_same_result_again(tmp_path: Path) 
     ]
 
 
+def test_games_side_by_side_are_those_played_one_by_one(tmp_path: Path) -> None:
+    named = evaluate("greedy", tmp_path / "a")
+    for outcome, (opponent, game) in zip(named.outcomes, named.games(), strict=True):
+        env = symphony9_v0.raw_env(num_players=2)
+        env.reset(seed=game.seed)
+        seat = game.agents.index(0)
+        while not env.terminations["player_0"]:
+            own = env.deciding_seat == seat
+            env.step((named.own if own else named.opponents[opponent]).choose(env))  # type: ignore[union-attr]
+        ranks = [env.infos[agent]["rank"] for agent in env.possible_agents]
+        assert outcome.win_share == (ranks[seat] == 1) / ranks.count(1)
+        assert outcome.score == env.infos[f"player_{seat}"]["score"]
+
+
 def test_a_stopped_evaluation_goes_on(tmp_path: Path) -> None:
     whole = evaluate("greedy", tmp_path / "a")
     lines = (tmp_path / "a" / "games.jsonl").read_text().splitlines(keepends=True)

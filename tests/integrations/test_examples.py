@@ -21,7 +21,8 @@ def main_of(example: str) -> Any:
 
 def test_openspiel_learners() -> None:
     pytest.importorskip("pyspiel")
-    returns = main_of("openspiel_learners.py")(["--episodes", "3", "--simulations", "2"])
+    pytest.importorskip("torch")
+    returns = main_of("openspiel_learners.py")(["--episodes", "10", "--simulations", "2"])
     assert sorted(returns) in ([-1, 1], [0, 0])
 
 
