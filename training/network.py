@@ -31,10 +31,11 @@ class Musicians(nn.Module):
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("table", torch.from_numpy(table), persistent=False)
         self.activate = ACTIVATIONS[network.activation]()
+        shapes = SHAPES["musicians"](network.hidden, ledger)
+        self.names = [name for name in shapes if name not in ("value.weight", "value.bias")]  # SB3 has that layer
         self.weights = nn.ParameterDict()
-        for name, shape in SHAPES["musicians"](network.hidden, ledger).items():
-            if name not in ("value.weight", "value.bias"):  # stable-baselines3's own value layer
-                self.weights[name.replace(".", "_")] = nn.Parameter(_first_values(name, shape))
+        for name in self.names:
+            self.weights[name.replace(".", "_")] = nn.Parameter(_first_values(name, shapes[name]))
         self.latent_dim_pi = NUM_ACTIONS_DISCUSSION
         self.latent_dim_vf = network.hidden[2]
 
@@ -114,7 +115,7 @@ def parameters_of(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:
     """The network's parameters by the names they have in a policy file."""
     extractor = policy.mlp_extractor
     if isinstance(extractor, Musicians):
-        named = {name: extractor.weights[name.replace(".", "_")] for name in _names(extractor)}
+        named = {name: extractor.weights[name.replace(".", "_")] for name in extractor.names}
         return {**named, "value.weight": policy.value_net.weight, "value.bias": policy.value_net.bias}
     layers = {
         "policy": [*extractor.policy_net, policy.action_net],
@@ -126,12 +127,6 @@ def parameters_of(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:
         for number, layer in enumerate(linear):
             found |= {f"{kind}.{number}.weight": layer.weight, f"{kind}.{number}.bias": layer.bias}
     return found
-
-
-def _names(extractor: Musicians) -> list[str]:
-    hidden = (1, 1, 1)
-    known = SHAPES["musicians"](hidden, False)
-    return [name for name in known if name.replace(".", "_") in extractor.weights]
 
 
 def weights_of(policy: MaskableActorCriticPolicy) -> Weights:

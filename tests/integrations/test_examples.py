@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -41,6 +42,14 @@ def test_minari_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINARI_DATASETS_PATH", os.devnull)  # put back afterwards: the example sets its own
     agreed = main_of("minari_dataset.py")(["--games", "5"])
     assert agreed > 0.4  # of some ten legal actions each
+
+
+@pytest.mark.parametrize("library", ["pyspiel", "textarena"])
+def test_the_code_in_the_docs_runs(library: str) -> None:
+    pytest.importorskip(library)
+    blocks = re.findall(r"```python\n(.*?)```", (EXAMPLES.parent / "docs" / "integrations.md").read_text(), flags=re.S)
+    (block,) = [block for block in blocks if f"import {library}" in block]
+    exec(block, {})
 
 
 def test_stdio_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
