@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.benchmark import GAMES, PROTOCOL, SEED, TASKS, TIMEOUT
+from evaluation.external import PROTOCOL as AGENT_PROTOCOL
 from symphony9_env import actions, records, symphony9_v0
 from symphony9_env.options import Options
 from symphony9_env.rules.state import DECISIONS
@@ -77,6 +79,15 @@ def test_every_action_is_documented() -> None:
         assert actions.NAMES[number] == name
         assert f"`{name}`" in text
     assert len(actions.NAMES) == 49
+
+
+def test_every_task_of_the_benchmark_is_documented() -> None:
+    text = (ROOT / "docs" / "benchmark.md").read_text()
+    for name, task in TASKS.items():
+        flags = f"{'shown' if task.ledger else 'no'} | {'yes' if task.discussion else 'no'}"
+        assert f"| `{name}` | {task.num_players} | {task.tracks} | {task.scoring} | {flags} |" in text
+    for fact in (PROTOCOL, AGENT_PROTOCOL, f"{GAMES} games", str(SEED), f"{TIMEOUT:g} seconds"):
+        assert fact in text
 
 
 def test_every_ruling_is_told_and_tested() -> None:
