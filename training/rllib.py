@@ -1,0 +1,414 @@
+"""Train a policy by self-play with RLlib on Ray, for those who outgrow one machine; docs/scaling.md tells how.
+
+    python -m training.rllib --config configs/quick.yaml --runners 2
+    python -m training.rllib --config configs/standard.yaml --out runs/wide --runners 16 --address auto
+    python -m training.rllib --resume runs/wide --runners 8 --address auto
+
+Settings are those of `training/config.py` (`python -m training.train --list` shows them). Runners play the games, on
+any machine of the cluster; the network is trained in this process. Ctrl-C saves, and so does the run itself now and
+then. In the folder: last.safetensors (the policy), progress.csv, pool/ (snapshots), checkpoint.json and its folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import os
+import random
+import shutil
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import ray
+import torch
+from gymnasium import spaces
+from ray.rllib.algorithms.ppo import PPO, PPOConfig
+from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
+from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.core import COMPONENT_RL_MODULE
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
+from ray.rllib.utils.metrics import ENV_RUNNER_RESULTS, ENV_RUNNER_SAMPLING_TIMER, LEARNER_UPDATE_TIMER, TIMERS
+from ray.rllib.utils.torch_utils import FLOAT_MIN
+from tqdm import tqdm
+
+from evaluation.console import Parser, run
+from evaluation.matches import against
+from symphony9_env import agents, files
+from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
+from symphony9_env.agents import Card, load_policy, save_policy
+from symphony9_env.agents.networks import Weights
+from symphony9_env.agents.policy import PolicyAgent
+from symphony9_env.integrations.rllib import FreshDealsEnv
+from symphony9_env.options import MAX_SEED
+from symphony9_env.rules.chance import next_seed
+from training.config import OpponentSettings, Settings, load_settings
+from training.network import make_card, policy_class, set_weights, weights_of
+from training.progress import Row, read_progress, told, write_progress
+from training.saves import RunFolder
+from training.train import shown, stop_on_interrupt
+
+FORMAT: Final = "symphony9-rllib/1"
+LEARNER: Final = "learner"
+DECISIONS: Final = "learner_decisions"
+CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_env", "evaluation", "training")]
+
+# What RLlib is made of.
+
+
+class MaskedModule(TorchRLModule, ValueFunctionAPI):
+    """The network that `training.train` trains, as RLlib wants it: logits of illegal actions are out of reach."""
+
+    def setup(self) -> None:
+        kind, arguments = policy_class(Settings.model_validate(self.model_config["settings"]))
+        actions: Any = spaces.Discrete(NUM_ACTIONS_DISCUSSION)
+        self.policy: Any = kind(self.observation_space["observations"], actions, lambda _: 0.0, **arguments)
+
+    def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, torch.Tensor]:
+        """Also what the value is computed from, so that a gradient step looks at each observation once."""
+        seen, mask = batch[Columns.OBS]["observations"], batch[Columns.OBS]["action_mask"]
+        for_policy, for_value = self.policy.mlp_extractor(seen)
+        logits = self.policy.action_net(for_policy)[:, : mask.shape[1]]  # fewer actions without the discussion
+        return {Columns.ACTION_DIST_INPUTS: torch.where(mask > 0, logits, FLOAT_MIN), Columns.EMBEDDINGS: for_value}
+
+    def compute_values(self, batch: dict[str, Any], embeddings: torch.Tensor | None = None) -> torch.Tensor:
+        if embeddings is None:
+            embeddings = self.policy.mlp_extractor.forward_critic(batch[Columns.OBS]["observations"])
+        values: torch.Tensor = self.policy.value_net(embeddings)[:, 0]
+        return values
+
+
+class OneOptimizer(PPOTorchLearner):
+    """Only what is trained has an optimizer: those of the frozen modules would take a good part of an update."""
+
+    def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
+        if module_id == LEARNER:
+            super().configure_optimizers_for_module(module_id, config)
+
+
+class Seats:
+    """Which module plays a seat, by the game's id: one seat is the learner's, the others are drawn."""
+
+    def __init__(self, settings: OpponentSettings, num_players: int) -> None:
+        if settings.latest + settings.past <= 0:
+            raise ValueError(
+                "opponents.latest and opponents.past are 0; with RLlib there is nobody else to play against"
+            )
+        self.num_players = num_players
+        self.same_kind = settings.same_kind
+        self.latest = settings.latest / (settings.latest + settings.past)
+        self.past = [f"past_{number}" for number in range(settings.max_snapshots)] if self.latest < 1 else []
+        self.learner_share = (1 + (num_players - 1) * self.latest) / num_players  # of all decisions, on average
+
+    def __call__(self, agent: str, episode: Any, **_: Any) -> str:
+        chance = random.Random(episode.id_)
+        own, same = chance.randrange(self.num_players), chance.random() < self.same_kind
+        drawn = [LEARNER if chance.random() < self.latest else chance.choice(self.past) for _ in range(4)]
+        seat = int(agent.removeprefix("player_"))
+        return LEARNER if seat == own else drawn[0 if same else seat]
+
+
+class OwnDecisions(RLlibCallback):
+    """Runners send only what is learned from: frozen modules' decisions stay behind."""
+
+    def on_sample_end(self, *, metrics_logger: Any, samples: list[Any], **_: Any) -> None:
+        for episode in samples:
+            for agent, part in list(episode.agent_episodes.items()):
+                if part.module_id != LEARNER:
+                    del episode.agent_episodes[agent]
+        count = sum(len(part) for episode in samples for part in episode.agent_episodes.values())
+        metrics_logger.log_value(DECISIONS, count, reduce="sum")
+
+
+def make_config(settings: Settings, runners: int, steps: int = 0) -> PPOConfig:
+    """RLlib's configuration for a run that begins, or goes on, after so many decisions."""
+    ppo, seats = settings.ppo, Seats(settings.opponents, settings.game.num_players)
+    end = math.ceil(settings.total_steps / seats.learner_share)  # RLlib's schedules count everybody's decisions
+    spec = RLModuleSpec(module_class=MaskedModule, model_config={"settings": settings.model_dump(mode="json")})
+    modules = dict.fromkeys([LEARNER, *seats.past], spec)
+    return (
+        PPOConfig()
+        .environment(FreshDealsEnv, env_config=settings.game.model_dump(), disable_env_checking=True)
+        .env_runners(
+            num_env_runners=runners,
+            num_envs_per_env_runner=math.ceil(ppo.num_games / max(runners, 1)),
+            batch_mode="complete_episodes",  # where RLlib cuts a game it loses waiting seats' decisions and rewards
+            sample_timeout_s=3600,
+        )
+        .multi_agent(policies=set(modules), policy_mapping_fn=seats, policies_to_train=[LEARNER])
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=modules))
+        .learners(num_learners=0, learner_class=OneOptimizer)  # in this process
+        .training(
+            train_batch_size_per_learner=math.ceil(ppo.num_games * ppo.num_steps / seats.learner_share),
+            minibatch_size=ppo.batch_size,
+            num_epochs=ppo.num_epochs,
+            lr=[[0, ppo.learning_rate], [end, ppo.learning_rate_end]],
+            entropy_coeff=[[0, ppo.entropy], [end, ppo.entropy_end]],
+            gamma=ppo.gamma,
+            lambda_=ppo.gae_lambda,
+            clip_param=ppo.clip_range,
+            vf_loss_coeff=ppo.value_weight,
+            vf_clip_param=math.inf,
+            grad_clip=ppo.max_grad_norm,
+            grad_clip_by="global_norm",
+            use_kl_loss=False,
+        )
+        .callbacks(OwnDecisions)
+        .fault_tolerance(restart_failed_env_runners=True, env_runner_health_probe_timeout_s=1)
+        .debugging(seed=next_seed((settings.seed + steps) & MAX_SEED) % 2**31, log_level="ERROR")
+    )
+
+
+# A run.
+
+
+class Run:
+    """RLlib's algorithm, and what happens between its updates: snapshots, evaluations, saves."""
+
+    def __init__(
+        self, settings: Settings, folder: RunFolder, runners: int, saved: dict[str, Any] | None = None
+    ) -> None:
+        begun: dict[str, Any] = saved or {"steps": 0, "seconds": 0.0, "snapshots": 1}
+        self.settings = settings
+        self.folder = folder
+        self.runners = self.up = runners
+        self.num_timesteps: int = begun["steps"]
+        self.seconds: float = begun["seconds"]  # spent training, over all sessions
+        self.snapshots: int = begun["snapshots"]  # taken so far; the first is how the learner began
+        self.rows = read_progress(folder.progress, self.num_timesteps)
+        self.times = {"playing": 0.0, "learning": 0.0}  # seconds of an update, smoothed
+        self.updates = [0, 0.0]  # decisions and seconds of this session's updates
+        self.stop_asked = False
+        self._begun = time.monotonic()
+        self._saved_steps = -1
+        torch.set_num_threads(settings.num_threads)
+        self.past = Seats(settings.opponents, settings.game.num_players).past
+        self.algorithm: PPO = make_config(settings, runners, self.num_timesteps).build_algo()
+        if saved is None:
+            self._begin()
+        else:
+            self._restore(folder.path / saved["checkpoint"])
+
+    def _begin(self) -> None:
+        learner = self.algorithm.get_module(LEARNER)
+        if self.settings.start_from is not None:
+            try:
+                set_weights(learner.policy, *load_policy(self.settings.start_from))
+            except ValueError as error:
+                raise ValueError(f"start_from: {error}") from None
+        self._put(dict.fromkeys([LEARNER, *self.past], learner.get_state()))
+
+    def _put(self, weights: dict[str, Any]) -> None:
+        """Give modules these weights, here and on all runners. RLlib's own way may leave out busy runners."""
+        self.algorithm.learner_group.set_weights(weights)
+        state = ray.put({COMPONENT_RL_MODULE: weights})
+        group = self.algorithm.env_runner_group
+        group.foreach_env_runner(lambda runner: runner.set_state(ray.get(state)), timeout_seconds=60)
+
+    def train(self) -> None:
+        """Until all decisions are made, or Ctrl-C asked to stop; saved in either case."""
+        settings, saved_at = self.settings, -math.inf
+        bar = tqdm(total=settings.total_steps, initial=self.num_timesteps, unit=" steps", unit_scale=True, disable=None)
+        with bar, stop_on_interrupt(self):  # type: ignore[arg-type]
+            while self.num_timesteps < settings.total_steps and not self.stop_asked:
+                if time.monotonic() - saved_at > settings.save_every:
+                    self.save()
+                    saved_at = time.monotonic()
+                self.update()
+                if self.num_timesteps >= self.snapshots * settings.opponents.snapshot_every:
+                    self.take_snapshot()
+                if self.num_timesteps >= (len(self.rows) + 1) * settings.evaluation.every:
+                    self.evaluate()
+                bar.update(min(self.num_timesteps, settings.total_steps) - bar.n)
+                bar.set_postfix(told(self.rows[-1]) if self.rows else {})
+            if not self.stop_asked and (not self.rows or self.rows[-1]["steps"] < self.num_timesteps):
+                self.evaluate()
+            self.save()
+
+    def update(self) -> None:
+        """One update; runners that are lost, or back, are told."""
+        begun = time.monotonic()
+        result = self.algorithm.train()
+        decisions = int(result.get(ENV_RUNNER_RESULTS, {}).get(DECISIONS, 0))
+        self.num_timesteps += decisions
+        self.updates = [self.updates[0] + decisions, self.updates[1] + time.monotonic() - begun]
+        for name, timer in (("playing", ENV_RUNNER_SAMPLING_TIMER), ("learning", LEARNER_UPDATE_TIMER)):
+            self.times[name] = float(result.get(TIMERS, {}).get(timer, self.times[name]))
+        up = self.algorithm.env_runner_group.num_healthy_remote_workers()
+        if up != self.up:
+            tqdm.write(f"{up} of {self.runners} runners are there; training goes on with them", file=sys.stderr)
+        self.up = up
+
+    def take_snapshot(self) -> None:
+        """Snapshots fill the frozen modules in turn; as long as there are too few of them, modules repeat them."""
+        save_policy(self.folder.pool / f"step-{self.num_timesteps}.safetensors", *self.exported())
+        weights = {name: self.algorithm.get_module(name).get_state() for name in [LEARNER, *self.past]}
+        if self.past:
+            weights[self.past[self.snapshots % len(self.past)]] = weights[LEARNER]
+            known = self.past[: self.snapshots + 1]
+            self._put({name: weights[known[place % len(known)]] for place, name in enumerate(self.past)})
+        self.snapshots += 1
+
+    def exported(self) -> tuple[Card, Weights]:
+        """The learner as a policy."""
+        about = {"steps": self.num_timesteps, "seconds": round(self.spent()), "runners": self.runners}
+        card = make_card(self.settings, {**about, "settings": self.settings.model_dump(mode="json")})
+        return card, weights_of(self.algorithm.get_module(LEARNER).policy)
+
+    def spent(self) -> float:
+        return self.seconds + time.monotonic() - self._begun
+
+    def evaluate(self) -> None:
+        """Matches against the fixed opponents on deals that are never trained on."""
+        chosen, options = self.settings.evaluation, self.settings.game.options()
+        learner = PolicyAgent(LEARNER, *self.exported(), seed=1)
+        row: Row = {"steps": float(self.num_timesteps), "seconds": round(self.spent(), 1)}
+        for name in chosen.opponents:
+            wins = against(learner, agents.make(name, seed=2), options, chosen.games, chosen.seed)
+            row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
+        self.rows.append(row)
+        write_progress(self.folder.progress, self.rows)
+
+    def save(self) -> None:
+        """Into a folder of its own, to which checkpoint.json points when it is whole: a kill leaves the save before."""
+        if self.num_timesteps == self._saved_steps:
+            return
+        target = self.folder.path.resolve() / f"checkpoint-{self.num_timesteps}-{time.time_ns()}"
+        counts = {"steps": self.num_timesteps, "seconds": self.spent(), "snapshots": self.snapshots}
+        try:
+            self.algorithm.save_to_path(target)
+            files.write_text(pointer(self.folder), json.dumps({"format": FORMAT, "checkpoint": target.name, **counts}))
+        except OSError as error:
+            raise ValueError(f"{target}: can't be written ({error}); the save before stands") from None
+        save_policy(self.folder.last, *self.exported())
+        self._saved_steps = self.num_timesteps
+        for other in target.parent.glob("checkpoint-*"):
+            if other != target:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def _restore(self, checkpoint: Path) -> None:
+        try:
+            self.algorithm.restore_from_path(checkpoint.resolve())
+            self._put(self.algorithm.learner_group.get_weights())
+        except Exception as error:
+            raise ValueError(f"--resume {checkpoint}: can't be read ({' '.join(str(error).split())[:200]})") from None
+
+    def close(self) -> None:
+        self.algorithm.stop()
+        with contextlib.suppress(OSError):
+            os.rmdir(self.algorithm.logdir)  # Ray makes it in the home folder and leaves it empty
+
+
+def pointer(folder: RunFolder) -> Path:
+    return folder.path / "checkpoint.json"
+
+
+def read(folder: RunFolder) -> tuple[Settings, dict[str, Any]]:
+    """A run's settings and last save; a ValueError says why there is none to go on from."""
+    try:
+        saved = json.loads(pointer(folder).read_text())
+        if saved["format"] != FORMAT:
+            raise ValueError(f"is no save of this version, {FORMAT}")
+        return Settings.model_validate_json(folder.config.read_text()), saved
+    except FileNotFoundError as error:
+        raise ValueError(f"--resume {folder.path}: no {Path(error.filename).name} there") from None
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"--resume {pointer(folder)}: can't be read ({' '.join(str(error).split())[:200]})") from None
+
+
+# The command.
+
+
+def connect(address: str | None, runners: int) -> None:
+    """Start Ray on this machine, or join a cluster and send our code to it."""
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address is None:
+        ray.init("local", num_cpus=max(runners, 1), include_dashboard=False, **quiet)
+    else:
+        try:
+            host, _, port = address.rpartition(":")
+            if port.isdecimal():  # Ray itself would try for minutes
+                socket.create_connection((host.rpartition("/")[2], int(port)), timeout=10).close()
+            ray.init(address=address, runtime_env={"py_modules": CODE}, **quiet)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ValueError(f"--address {address}: no Ray cluster there ({str(error).splitlines()[0]})") from None
+    cores = ray.cluster_resources().get("CPU", 0)
+    if runners > cores:
+        raise ValueError(f"--runners {runners}: each needs a core; the cluster has {cores:g}")
+
+
+def unused(settings: Settings) -> list[str]:
+    """Settings that only `training.train` can follow."""
+    given = {
+        "opponents.fixed": any(settings.opponents.fixed.values()),
+        "warm_start": settings.warm_start.agent is not None and settings.start_from is None,
+        "reward.shaping": settings.reward.shaping > 0,
+        "ppo.target_kl": settings.ppo.target_kl is not None,
+    }
+    return [name for name, is_given in given.items() if is_given]
+
+
+def parser() -> Parser:
+    made = Parser("training.rllib", __doc__)
+    what = made.add_mutually_exclusive_group(required=True)
+    what.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
+    what.add_argument("--resume", metavar="FOLDER", help="go on with the run in this folder")
+    made.add_argument("--out", help="folder for the run (default: runs/rllib- and the name of the config)")
+    made.add_argument("--runners", type=int, default=2, help="processes that play games; 0: this one (default: 2)")
+    made.add_argument("--address", help="of an existing Ray cluster, or auto (default: Ray on this machine alone)")
+    made.add_argument("changes", nargs="*", metavar="name=value", help="settings to change, such as seed=3")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> None:
+    chosen = parser().parse_args(arguments)
+    if chosen.runners < 0:
+        raise ValueError(f"--runners {chosen.runners}; allowed: 0 or more")
+    saved = None
+    if chosen.resume is not None:
+        if chosen.changes or chosen.out:
+            raise ValueError("--resume takes no settings and no --out: the run goes on as it began")
+        if not Path(chosen.resume).is_dir():
+            raise ValueError(f"--resume {chosen.resume}: no such folder")
+        folder = RunFolder(chosen.resume)
+        settings, saved = read(folder)
+    else:
+        settings = load_settings(chosen.config, chosen.changes)
+        folder = RunFolder(chosen.out or Path("runs") / f"rllib-{Path(chosen.config).stem}")
+        if pointer(folder).exists() or folder.checkpoint.exists():
+            raise ValueError(f"--out {folder.path}: holds a run; --resume {folder.path} goes on with it")
+        files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
+    if names := unused(settings):
+        print(f"not used with RLlib: {', '.join(names)}", file=sys.stderr)
+    try:
+        connect(chosen.address, chosen.runners)
+        training = Run(settings, folder, chosen.runners, saved)
+        training.train()
+        training.close()
+    finally:
+        ray.shutdown()
+    if training.stop_asked:
+        again = f"python -m training.rllib --resume {folder.path} --runners {chosen.runners}"
+        print(f"saved after {training.num_timesteps:,} decisions; go on with: {again}")
+        raise KeyboardInterrupt
+    print(shown(training))  # type: ignore[arg-type]
+    print(f"\npolicy: {folder.last}; figures: {folder.progress}")
+    decisions, seconds = training.updates
+    if decisions:
+        times = ", ".join(f"{spent:.1f} s {name}" for name, spent in training.times.items())
+        print(f"{decisions / seconds:,.0f} decisions/s; an update takes {times}")
+
+
+if __name__ == "__main__":
+    from training.rllib import main as start  # by its own name: other processes look for its classes there
+
+    sys.exit(run("rllib", start))
