@@ -9,15 +9,12 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
-from evaluation.matches import against
-from symphony9_env import agents
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
-from symphony9_env.agents.policy import PolicyAgent
 from training import saves
 from training.config import Settings
 from training.network import make_card, weights_of
-from training.progress import Row, draw_curve, read_progress, told, write_progress
+from training.progress import Row, draw_curve, measured, read_progress, told, write_progress
 from training.saves import RunFolder
 from training.vec_env import SelfPlayVecEnv
 
@@ -85,19 +82,15 @@ class BetweenUpdates(BaseCallback):
 
     def evaluate(self) -> None:
         """Matches against the fixed opponents on deals that are never trained on."""
-        chosen = self.settings.evaluation
-        card, weights = self.exported()
-        learner = PolicyAgent("learner", card, weights, seed=1)
-        options = self.settings.game.options()
+        names = self.settings.evaluation.opponents
         row: Row = {"steps": float(self.num_timesteps), "seconds": round(self.spent(), 1)}
-        for name in chosen.opponents:
-            wins = against(learner, agents.make(name, seed=2), options, chosen.games, chosen.seed)
-            row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
-            self.logger.record(f"win_rate/{name}", wins.value)
+        row |= measured(self.settings, *self.exported())
+        for name in names:
+            self.logger.record(f"win_rate/{name}", row[name])
         self.rows.append(row)
         write_progress(self.folder.progress, self.rows)
         self.bar.set_postfix(told(row))
-        mean = sum(row[name] for name in chosen.opponents) / len(chosen.opponents)
+        mean = sum(row[name] for name in names) / len(names)
         if mean > self.best:
             self.best = mean
             save_policy(self.folder.best, *self.exported())

@@ -11,7 +11,12 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from evaluation.figures import PALETTE, STYLE, as_percent
-from symphony9_env import files
+from evaluation.matches import against
+from symphony9_env import agents, files
+from symphony9_env.agents import Card
+from symphony9_env.agents.networks import Weights
+from symphony9_env.agents.policy import PolicyAgent
+from training.config import Settings
 
 Row = dict[str, float]
 
@@ -24,6 +29,17 @@ def read_progress(path: Path, up_to: float) -> list[Row]:
         {name: float(value) for name, value in row.items()} for row in csv.DictReader(io.StringIO(path.read_text()))
     ]
     return [row for row in rows if row["steps"] <= up_to]
+
+
+def measured(settings: Settings, card: Card, weights: Weights) -> Row:
+    """Matches against the fixed opponents on deals that are never trained on: win rates with their intervals."""
+    chosen, options = settings.evaluation, settings.game.options()
+    learner = PolicyAgent("learner", card, weights, seed=1)
+    row: Row = {}
+    for name in chosen.opponents:
+        wins = against(learner, agents.make(name, seed=2), options, chosen.games, chosen.seed)
+        row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
+    return row
 
 
 def write_progress(path: Path, rows: list[Row]) -> None:

@@ -41,18 +41,16 @@ from ray.rllib.utils.torch_utils import FLOAT_MIN
 from tqdm import tqdm
 
 from evaluation.console import Parser, run
-from evaluation.matches import against
-from symphony9_env import agents, files
+from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import Card, load_policy, save_policy
 from symphony9_env.agents.networks import Weights
-from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.integrations.rllib import FreshDealsEnv
 from symphony9_env.options import MAX_SEED
 from symphony9_env.rules.chance import next_seed
 from training.config import OpponentSettings, Settings, load_settings
 from training.network import make_card, policy_class, set_weights, weights_of
-from training.progress import Row, read_progress, told, write_progress
+from training.progress import Row, measured, read_progress, told, write_progress
 from training.saves import RunFolder
 from training.train import shown, stop_on_interrupt
 
@@ -268,13 +266,8 @@ class Run:
 
     def evaluate(self) -> None:
         """Matches against the fixed opponents on deals that are never trained on."""
-        chosen, options = self.settings.evaluation, self.settings.game.options()
-        learner = PolicyAgent(LEARNER, *self.exported(), seed=1)
         row: Row = {"steps": float(self.num_timesteps), "seconds": round(self.spent(), 1)}
-        for name in chosen.opponents:
-            wins = against(learner, agents.make(name, seed=2), options, chosen.games, chosen.seed)
-            row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
-        self.rows.append(row)
+        self.rows.append(row | measured(self.settings, *self.exported()))
         write_progress(self.folder.progress, self.rows)
 
     def save(self) -> None:

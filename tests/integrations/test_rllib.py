@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
 from collections import Counter
@@ -36,8 +37,6 @@ from training.saves import RunFolder
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 RECORDS = sorted((Path(__file__).parent.parent / "records").glob("*.json"))
@@ -374,6 +373,19 @@ def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, mo
     again.save()
     assert len(list(tmp_path.glob("checkpoint-*"))) == 1  # the half one is gone too
     again.close()
+
+
+def test_the_example_runs() -> None:
+    ray.shutdown()
+    path = Path(__file__).parent.parent.parent / "examples" / "rllib_selfplay.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    trained = example.main(["--steps", "100", "--games", "2"])
+    assert trained.steps >= 100
+    assert trained.win_rate in (0, 0.5, 1)
 
 
 @pytest.fixture
