@@ -1,7 +1,7 @@
 """One seat against scripted players, with Tianshou's PPO.
 
     pip install "symphony9-env[tianshou]"
-    python examples/tianshou_ppo.py --steps 20000
+    python examples/tianshou_ppo.py --steps 30000
 
 Why one seat and not Tianshou's PettingZooEnv: its on-policy algorithms read a seat's rewards, and the end of the game,
 off that seat's own steps. This game pays at its end, so every seat but the one that moved last would learn that
@@ -78,7 +78,7 @@ def make_envs(num_players: int, opponents: str, seed: int) -> DummyVectorEnv:
 
 def main(argv: Sequence[str] | None = None) -> Trained:
     parser = argparse.ArgumentParser(description="Tianshou's PPO on one seat of Symphony No. 9.")
-    parser.add_argument("--steps", type=int, default=20_000, help="own decisions to learn from (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=30_000, help="own decisions to learn from (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument("--opponents", default="random", help="random, greedy, ... (default: %(default)s)")
     parser.add_argument("--games", type=int, default=200, help="to measure the win rate by (default: %(default)s)")

@@ -1,7 +1,7 @@
 """Self-play with TorchRL: one masked policy learns all seats by PPO.
 
     pip install "symphony9-env[torchrl]"
-    python examples/torchrl_ppo.py --frames 15000
+    python examples/torchrl_ppo.py --frames 10000
 
 A frame is one decision. TorchRL shows every seat in every frame, and `mask` names the one that decides. So each seat's
 own decisions are taken out first, as a sequence of their own, a decision's reward being all that came to the seat until
@@ -31,7 +31,7 @@ from symphony9_env import symphony9_v0
 
 SEEN, LEGAL = ("agents", "observation", "observation"), ("agents", "action_mask")  # as TorchRL names them
 ACTION, LOG_PROB = ("agents", "action"), ("agents", "log_prob")
-FRAMES_PER_BATCH = 1000
+FRAMES_PER_BATCH = 2000
 
 
 class WithoutInfos(BaseWrapper[str, Any, int]):
@@ -98,7 +98,7 @@ def play(policy: ProbabilisticActor, num_players: int, seed: int) -> float:
 
 def main(argv: Sequence[str] | None = None) -> Trained:
     parser = argparse.ArgumentParser(description="Self-play with TorchRL's PPO.")
-    parser.add_argument("--frames", type=int, default=15_000, help="decisions to learn from (default: %(default)s)")
+    parser.add_argument("--frames", type=int, default=10_000, help="decisions to learn from (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument("--games", type=int, default=200, help="to measure the win rate by (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)

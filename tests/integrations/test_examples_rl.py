@@ -211,7 +211,7 @@ def check_probabilities(probabilities: NDArray[np.float32], masks: NDArray[np.bo
 @pytest.mark.usefixtures("_only_legal_moves")
 def test_the_torchrl_example_learns_by_the_mask() -> None:
     module = example("torchrl_ppo")
-    trained = module.main(["--frames", "1000", "--games", "2", "--seed", "1"])
+    trained = module.main(["--frames", "2000", "--games", "2", "--seed", "1"])
     assert len(trained.losses) >= 8
     assert all(math.isfinite(loss) for loss in trained.losses)
     assert trained.win_rate in (0, 0.5, 1)
