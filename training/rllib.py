@@ -235,7 +235,8 @@ class Run:
         """One update; runners that are lost, or back, are told."""
         begun = time.monotonic()
         result = self.algorithm.train()
-        decisions = int(result.get(ENV_RUNNER_RESULTS, {}).get(DECISIONS, 0))
+        made = result.get(ENV_RUNNER_RESULTS, {}).get(DECISIONS, 0)
+        decisions = 0 if math.isnan(made) else int(made)  # no number: no runner was there
         self.num_timesteps += decisions
         self.updates = [self.updates[0] + decisions, self.updates[1] + time.monotonic() - begun]
         for name, timer in (("playing", ENV_RUNNER_SAMPLING_TIMER), ("learning", LEARNER_UPDATE_TIMER)):
