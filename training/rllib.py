@@ -243,7 +243,8 @@ class Run:
             self.times[name] = float(result.get(TIMERS, {}).get(timer, self.times[name]))
         up = self.algorithm.env_runner_group.num_healthy_remote_workers()
         if up != self.up:
-            tqdm.write(f"{up} of {self.runners} runners are there; training goes on with them", file=sys.stderr)
+            what = "training goes on with them" if up else "waiting for one"
+            tqdm.write(f"{up} of {self.runners} runners are there; {what}", file=sys.stderr)
         self.up = up
 
     def take_snapshot(self) -> None:
