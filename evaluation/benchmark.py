@@ -108,7 +108,7 @@ class Benchmark:
         about = make_folder(self.out) / "benchmark.json"
         if not about.exists():
             write_text(about, json.dumps(self.settings, indent=2) + "\n")
-        elif json.loads(about.read_text()) != self.settings:
+        elif about.read_text() != json.dumps(self.settings, indent=2) + "\n":
             raise ValueError(f"--out {self.out}: holds another evaluation; choose another folder")
         text = self._file.read_text() if self._file.exists() else ""
         whole = text[: text.rfind("\n") + 1]

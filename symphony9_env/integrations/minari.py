@@ -91,7 +91,6 @@ def export(
     dataset: str,
     *,
     seats: str = ALL,
-    author: str | None = None,
     **options: Unpack[OptionValues],
 ) -> minari.MinariDataset:
     """Write a Minari dataset of these games; the options of the environment say what is observed and rewarded."""

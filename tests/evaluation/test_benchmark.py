@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -126,8 +127,7 @@ def test_a_process_that_does_not_forfeits_its_games_and_the_evaluation_goes_on(
     for outcome in played.outcomes:
         assert outcome.win_share == 0
         assert outcome.forfeit is not None
-        with pytest.raises(AssertionError, match=reason):
-            raise AssertionError(outcome.forfeit)
+        assert re.search(reason, outcome.forfeit)
     assert played.results()["forfeits"] == 4
     assert capsys.readouterr().err.count("forfeited:") == 4
 
