@@ -7,7 +7,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-EXTRAS := bench,dev,eval,train
+EXTRAS := bench,dev,eval,play,render,train
 
 # What lives together with ray, which pins gymnasium; and what a user gets who does not have ray: the newest gymnasium.
 INTEGRATIONS := minari,openspiel,rllib,textarena,tianshou,torchrl

@@ -38,6 +38,8 @@ _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
 _FACES: Final = {
     "envs",
     "integrations",
+    "render",
+    "web",
     "batched.py",
     "cli.py",
     "records.py",

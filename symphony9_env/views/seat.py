@@ -25,6 +25,7 @@ class Musician:
     place: int  # 1 is first in the ranking
     is_dead: bool
     cubes_left: int
+    uncovered: tuple[int, ...]  # reputations of the spaces without cubes, left to right; the last one counts
     ahead: tuple[tuple[int, int], ...]  # (cubes until uncovered, reputation) of the coming spaces
     scoring_tile: str
     scoring_points: tuple[float, ...]
@@ -185,6 +186,7 @@ def _musician(game: Any, row: int) -> Musician:
         place=int(game.place[row]) + 1,
         is_dead=bool(game.dead[row]),
         cubes_left=int(game.cubes_left[row]),
+        uncovered=tuple(int(space) for space in game.track_reputations[row, : game.num_uncovered[row]]),
         ahead=tuple((int(game.ahead_cubes[space]), int(game.ahead_reputation[space])) for space in covered),
         scoring_tile=SCORING_TILES[game.scoring_tile[row]],
         scoring_points=tuple(float(points / SIXTHS) for points in game.scoring_points[row]),

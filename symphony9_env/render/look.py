@@ -1,0 +1,63 @@
+"""How things look, everywhere: in pictures, in the browser, in exported pages. The one place for colours and marks.
+
+Every musician has a colour, a two-letter code and a shape, so that nobody needs to tell colours apart. The colours
+are Okabe and Ito's, made for colour-blind readers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from symphony9_env.components import MUSICIANS
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a musician's cubes, track and tiles are told from the others'."""
+
+    code: str
+    colour: str
+    ink: str  # of the code on the colour
+    shape: str  # one of SHAPES
+
+
+# Corners on a circle of radius 1, first one upwards where there is one; the circle has none.
+SHAPES: Final[dict[str, tuple[tuple[float, float], ...]]] = {
+    "circle": (),
+    "square": ((-0.82, -0.82), (0.82, -0.82), (0.82, 0.82), (-0.82, 0.82)),
+    "triangle": ((0.0, -1.0), (1.0, 0.82), (-1.0, 0.82)),
+    "diamond": ((0.0, -1.08), (1.08, 0.0), (0.0, 1.08), (-1.08, 0.0)),
+    "pentagon": ((0.0, -1.0), (0.95, -0.31), (0.59, 0.81), (-0.59, 0.81), (-0.95, -0.31)),
+    "hexagon": ((0.5, -0.87), (1.0, 0.0), (0.5, 0.87), (-0.5, 0.87), (-1.0, 0.0), (-0.5, -0.87)),
+}
+
+MARKS: Final[dict[str, Mark]] = {
+    "handel": Mark("Ha", "#0072b2", "#ffffff", "circle"),
+    "bach": Mark("Ba", "#c04e00", "#ffffff", "square"),
+    "haydn": Mark("Hy", "#007a59", "#ffffff", "triangle"),
+    "mozart": Mark("Mo", "#e69f00", "#1d1d1d", "diamond"),
+    "beethoven": Mark("Be", "#cc79a7", "#1d1d1d", "pentagon"),
+    "schubert": Mark("Sc", "#56b4e9", "#1d1d1d", "hexagon"),
+}
+assert tuple(MARKS) == MUSICIANS
+
+PALETTE: Final[dict[str, str]] = {
+    "paper": "#fbfaf7",
+    "card": "#ffffff",
+    "shade": "#f1efe8",
+    "line": "#d8d3c6",
+    "ink": "#222222",
+    "faint": "#5f5a50",
+    "accent": "#0058a3",
+    "gold": "#b8860b",
+    "low": "#dbe9f4",  # concert classes, and where a concert fails
+    "medium": "#a9cce6",
+    "high": "#6aa6d0",
+    "fail": "#f3d9c4",
+}
+
+
+def title(name: str) -> str:
+    """A musician's name as it is written: `handel` is Handel."""
+    return name.capitalize()

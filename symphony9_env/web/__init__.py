@@ -1,0 +1,1 @@
+"""Games in the browser: playing (`symphony9 play`) and watching records (`symphony9 watch`)."""
