@@ -20,7 +20,7 @@ from safetensors.numpy import save
 from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.base import Agent, Rows
-from symphony9_env.agents.networks import ACTIVATIONS, SHAPES, Shapes, Weights, make_network
+from symphony9_env.agents.networks import ACTIVATIONS, SHAPES, Floats, Shapes, Weights, make_network
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.engine import look_rows
 from symphony9_env.rules.state import Games
@@ -186,18 +186,33 @@ class PolicyAgent(Agent):
             raise ValueError(f"policy {self.name} is for {fits} players; this game has {num_players}")
 
     def decide(self, games: Games, rows: Rows) -> Rows:
+        observation, mask, chance = self._look(games, rows)
+        logits = np.where(mask == 1, self.network.logits(observation), -np.inf)
+        if self.card.temperature == 0:
+            return np.argmax(logits, axis=1)
+        edges = np.cumsum(_odds(logits, self.card.temperature), axis=1)
+        return np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+
+    def opinion(self, games: Games, rows: Rows) -> tuple[Floats, Floats | None]:
+        """How it weighs the choices in each of these rows: a probability for every action (at temperature 1), and
+        the return it expects for the deciding seat, if its file has the value's weights."""
+        observation, mask, _ = self._look(games, rows)
+        odds = _odds(np.where(mask == 1, self.network.logits(observation), -np.inf))
+        return odds / odds.sum(axis=1, keepdims=True), self.network.value(observation)
+
+    def _look(self, games: Games, rows: Rows) -> tuple[Any, Any, Any]:
+        """What the deciding seats see, what they may do, and a number for each to draw by."""
         for count in np.unique(games["num_players"][rows]).tolist():
             self.check_players(count)
         observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
         chance = np.empty(len(rows))
         look_rows(games, rows, np.uint64(self.seed), observation, mask, chance)
-        logits = np.where(mask == 1, self.network.logits(observation), -np.inf)
-        if self.card.temperature == 0:
-            return np.argmax(logits, axis=1)
-        odds = np.exp((logits - logits.max(axis=1, keepdims=True)) / self.card.temperature)
-        edges = np.cumsum(odds, axis=1)
-        return np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+        return observation, mask, chance
+
+
+def _odds(logits: Any, temperature: float = 1.0) -> Any:
+    return np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
 
 
 class ShippedPolicy(Agent):
