@@ -39,6 +39,7 @@ ROOMS = {  # room: what it may import of ours, itself apart
         "render",
     },
     "web": {
+        "compilation",
         "components",
         "files",
         "actions",

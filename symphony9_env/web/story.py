@@ -1,0 +1,164 @@
+"""What happened, told from one position to the next: the log of a game. Open things alone, the same for every seat.
+
+A closed hand is told as such; who gave what comes when the hands open. Of money only payments are told, which
+everybody at the table sees; what somebody owns is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, TypedDict
+
+import numpy as np
+
+from symphony9_env.actions import ANNOUNCE, BID, DISCARD, KEEP, PASS, SELL, TAKE
+from symphony9_env.compilation import plain
+from symphony9_env.components import FURNITURE_VALUES, TABLES
+from symphony9_env.render.look import title
+from symphony9_env.rules.game import price
+from symphony9_env.rules.state import (
+    BUY_4,
+    BUY_8,
+    CONTRIBUTE,
+    DISCUSS,
+    KEEP_CUBE,
+    NONE,
+    OUTCOMES,
+    OVER,
+    SELL_LAST,
+    TAKE_BONUS,
+    TAKE_FOR_BOT,
+    TOO_LITTLE,
+    Games,
+    look_at,
+)
+
+_PASSES: Final = {
+    BUY_4: "buys no cube for $4",
+    BUY_8: "buys no cube for $8",
+    DISCUSS: "stays silent",
+    KEEP_CUBE: "keeps no cube",
+    SELL_LAST: "sells nothing more",
+}
+
+
+class Event(TypedDict):
+    """A line of the log. The page puts the name of who sits there (the bot has the seat after the last) before it."""
+
+    kind: str  # round, move, composition, token, concert, gave, income, death, over
+    seat: int | None
+    text: str
+
+
+def opening(games: Games) -> list[Event]:
+    """The first lines: a game as dealt."""
+    return list(_begin_round(look_at(games)))
+
+
+def tell(before: Games, action: int, after: Games) -> list[Event]:
+    """The lines that one move adds: the move, and what it set off."""
+    old, new = look_at(before), look_at(after)
+    events = [_event("move", int(old.player), _move(old, action))]
+    events += _compositions(old, new)
+    events += _token(old, new)
+    opened = bool(old.step == CONTRIBUTE and action >= BID and new.step != CONTRIBUTE)
+    if opened:
+        events += _concert(new)
+    events += _income(old, new, action, opened)
+    events += _deaths(old, new)
+    if new.round_index != old.round_index:
+        events += _begin_round(new)
+    if new.step == SELL_LAST and old.step != SELL_LAST:
+        events.append(_event("round", None, "The last round is over: furniture may still be sold"))
+    if new.step == OVER:
+        events.append(_event("over", None, "The game is over"))
+    return events
+
+
+def _event(kind: str, seat: int | None, text: str) -> Event:
+    return {"kind": kind, "seat": seat, "text": text}
+
+
+def _musicians(game: Any) -> tuple[str, ...]:
+    return tuple(title(name) for name in TABLES[int(game.num_players)].musicians)
+
+
+def _begin_round(game: Any) -> Iterator[Event]:
+    yield _event("round", None, f"Round {game.round_index + 1}")
+    yield _event("move", int(game.start), "is the start player")
+
+
+def _move(game: Any, action: int) -> str:
+    names = _musicians(game)
+    if action >= ANNOUNCE:
+        return f"announces ${action - ANNOUNCE}"
+    if action >= BID:
+        return "closes a hand"
+    if action >= SELL:
+        return f"sells furniture for ${FURNITURE_VALUES[action - SELL]}"
+    if action == PASS:
+        return _PASSES[int(game.step)]
+    if action >= DISCARD:
+        return f"gives up a {names[action - DISCARD]} cube: the concert failed"
+    if action >= KEEP:
+        return f"keeps a {names[action - KEEP]} cube: low class bonus"
+    return _taking(game, names[action - TAKE])
+
+
+def _taking(game: Any, name: str) -> str:
+    if game.step == TAKE_FOR_BOT:
+        return f"takes a {name} cube for the bot"
+    if game.step == TAKE_BONUS:
+        return f"takes a {name} cube: high class bonus"
+    cost = plain(price)(game)
+    return f"pays ${cost} for a {name} cube" if cost else f"takes a {name} cube"
+
+
+def _compositions(old: Any, new: Any) -> Iterator[Event]:
+    gained = np.asarray(new.compositions) - np.asarray(old.compositions)
+    for musician, name in enumerate(_musicians(new)):
+        for board in range(new.num_boards):
+            if gained[board, musician] > 0:
+                yield _event("composition", board, f"gets a composition by {name}")
+
+
+def _token(old: Any, new: Any) -> Iterator[Event]:
+    """The royal budget is shown when the concert begins."""
+    if old.step < DISCUSS <= new.step and old.round_index == new.round_index:
+        amount = int(new.budget[new.round_index])
+        yield _event("token", None, f"The royal budget: {amount:+d}" if amount else "The royal budget: 0")
+
+
+def _concert(game: Any) -> Iterator[Event]:
+    for board in range(game.num_boards):
+        token = game.contribution_token[board]
+        furniture = f", furniture for ${FURNITURE_VALUES[token]} in it" if token != NONE else ""
+        yield _event("gave", board, f"gave ${game.contribution[board]}{furniture}")
+    if game.outcome >= TOO_LITTLE:
+        yield _event("concert", None, f"Total {game.total}: {OUTCOMES[game.outcome]}, the concert fails")
+        return
+    players = [name for row, name in enumerate(_musicians(game)) if game.performing[row]]
+    yield _event(
+        "concert", None, f"Total {game.total}: a {OUTCOMES[game.outcome]} class concert by {' and '.join(players)}"
+    )
+
+
+def _income(old: Any, new: Any, action: int, opened: bool) -> Iterator[Event]:
+    """What each player received beyond what this move itself paid or earned: income and the medium bonus."""
+    for player in range(new.num_players):
+        received = int(new.money[player]) - int(old.money[player])
+        if opened and new.outcome < TOO_LITTLE:
+            token = new.contribution_token[player]
+            received += int(new.contribution[player]) - (FURNITURE_VALUES[token] if token != NONE else 0)
+        if player == old.player and SELL <= action < BID:
+            received -= FURNITURE_VALUES[action - SELL]
+        if player == old.player and action < KEEP:
+            received += plain(price)(old)
+        if received:
+            yield _event("income", player, f"receives ${received}")
+
+
+def _deaths(old: Any, new: Any) -> Iterator[Event]:
+    for musician, name in enumerate(_musicians(new)):
+        if new.dead[musician] and not old.dead[musician]:
+            yield _event("death", None, f"{name} dies: his last cube is gone")
