@@ -1,0 +1,78 @@
+"""Runs a page's server until Ctrl-C, and opens the page in the browser."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import threading
+import webbrowser
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from symphony9_env.web.app import MAX_SOCKET_MESSAGE
+
+DEFAULT_PORT: Final = 8009
+LOOPBACK: Final = "127.0.0.1"
+
+
+def listen(host: str, port: int | None) -> socket.socket:
+    """A socket to serve on; without a port the usual one, or any free one if that is taken."""
+    try:
+        return _bind(host, DEFAULT_PORT if port is None else port)
+    except OSError as error:
+        if port is None and error.errno == errno.EADDRINUSE:
+            return _bind(host, 0)
+        raise ValueError(f"--host {host} --port {port}: can't listen there ({error.strerror})") from None
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise ValueError(f"--port {port}; allowed: 0 (any free one) to 65535")
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family, kind, protocol)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """Where a browser on this machine finds it."""
+    host, port = bound.getsockname()[:2]
+    number = ipaddress.ip_address(host)
+    if number.is_unspecified:
+        host = LOOPBACK
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
+
+
+def serve(app: ASGIApp, bound: socket.socket, page: str | None) -> None:
+    """Until Ctrl-C; `page` is opened in the browser once the server answers."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, ws_max_size=MAX_SOCKET_MESSAGE, timeout_graceful_shutdown=2
+    )
+    server = _Server(config, page)
+    try:
+        server.run(sockets=[bound])
+    except KeyboardInterrupt:  # uvicorn raises it again once it has shut down
+        pass
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, page: str | None) -> None:
+        super().__init__(config)
+        self._page = page
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._page is not None:  # in a thread: some browsers keep the call until they are closed
+            threading.Thread(target=webbrowser.open, args=[self._page], daemon=True).start()
