@@ -57,7 +57,33 @@ PALETTE: Final[dict[str, str]] = {
     "fail": "#f3d9c4",
 }
 
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+# A bar, a dot or a line for each seat, and for the bot; light enough for dark letters.
+SEATS: Final = ("#9ec9e2", "#f4c27a", "#a8d5ba", "#e3b4cf", "#c9c3b4")
+
+
+def look_css() -> str:
+    """The colours as CSS variables, for pages."""
+    named = {**PALETTE, **{f"seat-{number}": colour for number, colour in enumerate(SEATS)}}
+    return ":root {\n" + "".join(f"  --{name}: {value};\n" for name, value in named.items()) + "}\n"
+
 
 def title(name: str) -> str:
     """A musician's name as it is written: `handel` is Handel."""
     return name.capitalize()
+
+
+def faded(colour: str, amount: float = 0.6, towards: str = PALETTE["card"]) -> str:
+    """A colour on its way to another: 0 is the colour itself, 1 the other.
+
+    >>> faded("#000000", 0.5, "#ffffff")
+    '#808080'
+    """
+    pairs = zip(_parts(colour), _parts(towards), strict=True)
+    return "#" + "".join(f"{round(start + (end - start) * amount):02x}" for start, end in pairs)
+
+
+def _parts(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))

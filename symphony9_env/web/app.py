@@ -35,6 +35,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from symphony9_env import agents
 from symphony9_env.options import SCORING, TRACKS
+from symphony9_env.render.look import look_css
 from symphony9_env.views.primer import primer
 from symphony9_env.web.tables import RequestError, Table, Tables, clean_name
 
@@ -111,6 +112,7 @@ def make_app(tables: Tables) -> Starlette:
         routes=[
             Route("/", _page("lobby.html")),
             Route("/play", _page("play.html")),
+            Route("/look.css", _look_css),
             Route("/api/agents", _agents),
             Route("/api/tables", _list_tables, methods=["GET"]),
             Route("/api/tables", _create_table, methods=["POST"]),
@@ -150,6 +152,10 @@ def _page(name: str) -> Any:
         return FileResponse(STATIC / name)
 
     return page
+
+
+async def _look_css(request: Request) -> Response:
+    return Response(look_css(), media_type="text/css")
 
 
 async def _refuse(request: Request, error: Any) -> Response:

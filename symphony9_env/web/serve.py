@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import ipaddress
 import socket
@@ -61,10 +62,8 @@ def serve(app: ASGIApp, bound: socket.socket, page: str | None) -> None:
         app, log_level="warning", access_log=False, ws_max_size=MAX_SOCKET_MESSAGE, timeout_graceful_shutdown=2
     )
     server = _Server(config, page)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again once it has shut down
         server.run(sockets=[bound])
-    except KeyboardInterrupt:  # uvicorn raises it again once it has shut down
-        pass
 
 
 class _Server(uvicorn.Server):

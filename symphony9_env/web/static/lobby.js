@@ -1,0 +1,124 @@
+"use strict";
+/* The host's page: set up games, and find the links of their seats. */
+(() => {
+  const { h, range } = symphony9;
+  const byId = (id) => document.getElementById(id);
+  const KEY = "symphony9-host";
+  if (location.hash.length > 1) sessionStorage.setItem(KEY, location.hash.slice(1));
+  const token = sessionStorage.getItem(KEY) ?? "";
+  const PERSON = "a person";
+  const OTHER = "a saved policy or search:N …";
+  const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: place ? "" : "You", other: "" }));
+  let known = null;
+
+  async function ask(path, body) {
+    const response = await fetch(path, {
+      method: body ? "POST" : "GET",
+      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+      body: body && JSON.stringify(body),
+    });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error);
+    return answer;
+  }
+
+  function complain(text) {
+    byId("problem").hidden = !text;
+    byId("problem").textContent = text ?? "";
+    if (text) byId("problem").scrollIntoView({ block: "nearest" });
+  }
+
+  const numPlayers = () => Number(document.querySelector("input[name=players]:checked").value);
+
+  function option(value, chosen) {
+    return h("option", { value, selected: value === chosen }, value);
+  }
+
+  function drawSeats() {
+    const rows = range(numPlayers()).map((place) => {
+      const seat = seats[place];
+      const kinds = [PERSON, ...known.agents, OTHER];
+      const change = (event) => {
+        seat.kind = event.target.value;
+        drawSeats();
+        byId(`seat-${place}`).focus();
+      };
+      const text = (field, label, placeholder) =>
+        h("input", { "aria-label": label, placeholder, value: seat[field], maxlength: field === "name" ? 30 : 300, autocomplete: "off", oninput: (event) => (seat[field] = event.target.value) });
+      return h(
+        "li",
+        {},
+        h("span", { class: `dot seat-${place}`, "aria-hidden": "true" }),
+        h("select", { id: `seat-${place}`, "aria-label": `Seat ${place + 1}`, onchange: change }, kinds.map((kind) => option(kind, seat.kind))),
+        seat.kind === PERSON ? text("name", `Name at seat ${place + 1}`, `Player ${place + 1}`) : null,
+        seat.kind === OTHER ? text("other", `Agent at seat ${place + 1}`, "runs/mine/best.safetensors or search:200") : null,
+      );
+    });
+    byId("seats").replaceChildren(...rows);
+  }
+
+  function wish() {
+    const chosen = seats.slice(0, numPlayers()).map((seat) => (seat.kind === PERSON ? { name: seat.name } : { agent: seat.kind === OTHER ? seat.other : seat.kind }));
+    const seed = byId("seed").value.trim();
+    if (seed && !/^\d+$/.test(seed)) throw new Error(`Seed ${seed}: needed is a whole number`);
+    const components = byId("components").value.trim();
+    return {
+      seats: chosen,
+      seed: seed ? Number(seed) : null,
+      options: { tracks: byId("tracks").value, scoring: byId("scoring").value, discussion: byId("discussion").checked, ...(components && { components }) },
+    };
+  }
+
+  function copy(link, event) {
+    navigator.clipboard?.writeText(link);
+    event.target.textContent = "Copied";
+  }
+
+  function drawTable(table) {
+    const people = table.seats.filter((seat) => seat.link);
+    return h(
+      "article",
+      { class: "table" },
+      h("h3", {}, `Game ${table.id}`, h("small", {}, table.over ? "over" : `round ${table.round}`)),
+      h("p", { class: "faint" }, table.seats.map((seat) => seat.name).join(", ")),
+      h("ul", {}, people.map((seat) => {
+        const link = location.origin + seat.link;
+        return h("li", {}, h("a", { href: seat.link }, `Play as ${seat.name}`), people.length > 1 ? h("button", { type: "button", onclick: (event) => copy(link, event) }, "Copy link") : null);
+      })),
+    );
+  }
+
+  async function drawTables() {
+    const { tables } = await ask("/api/tables");
+    const list = tables.length ? tables.map(drawTable) : [h("p", { class: "faint" }, "None yet.")];
+    byId("list").replaceChildren(...list);
+  }
+
+  byId("setup").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    complain(null);
+    try {
+      const table = await ask("/api/tables", wish());
+      const people = table.seats.filter((seat) => seat.link);
+      await drawTables();
+      if (people.length === 1) location.href = people[0].link;
+    } catch (error) {
+      complain(error.message);
+    }
+  });
+
+  async function start() {
+    if (!token) return complain("This page needs the host's link, with all that stands behind the #. It was printed when the server started.");
+    try {
+      known = await ask("/api/agents");
+      byId("tracks").replaceChildren(...known.tracks.map((name) => option(name)));
+      byId("scoring").replaceChildren(...known.scoring.map((name) => option(name)));
+      document.querySelectorAll("input[name=players]").forEach((input) => input.addEventListener("change", drawSeats));
+      drawSeats();
+      await drawTables();
+    } catch (error) {
+      complain(error.message);
+    }
+  }
+  start();
+})();

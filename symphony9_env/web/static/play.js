@@ -1,0 +1,194 @@
+"use strict";
+/* The page of one seat: shows what the server sends, sends what is chosen. The server knows the rules; this page doesn't. */
+(() => {
+  const { h, mark, nameOf, button, tracks, concert, boards, purse, scoreSheet, logLine, redraw } = symphony9;
+  const byId = (id) => document.getElementById(id);
+  const token = location.hash.slice(1);
+  let game = null;
+  let busy = false;
+  let seen = 0; // lines of the log that were there when this seat last moved
+
+  async function ask(path, body) {
+    const response = await fetch(path, {
+      method: body ? "POST" : "GET",
+      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+      body: body && JSON.stringify(body),
+    });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error);
+    return answer;
+  }
+
+  function complain(text) {
+    byId("problem").hidden = !text;
+    byId("problem").textContent = text ?? "";
+  }
+
+  async function choose(choice) {
+    if (busy) return;
+    busy = true;
+    document.body.classList.add("busy");
+    complain(null);
+    const lines = game.log.length;
+    try {
+      const answer = await ask("/api/seat/move", { turn: game.turn, action: choice.action });
+      seen = lines;
+      show(answer);
+    } catch (error) {
+      complain(`${choice.label}: ${error.message}`);
+    } finally {
+      busy = false;
+      document.body.classList.remove("busy");
+    }
+  }
+
+  // What is asked.
+
+  const WHOLE = { take: "take", keep: "keep", discard: "discard" };
+
+  function cubeChoices(kind) {
+    const found = game.choices.filter((choice) => choice.kind === kind);
+    return found.map((choice) =>
+      button(game, choice, mark(game.setting, choice.row, 30), h("span", {}, game.setting.musicians[choice.row].name), h("small", {}, choice.note)),
+    );
+  }
+
+  function amounts(kind) {
+    const found = game.choices.filter((choice) => choice.kind === kind);
+    const rows = [...new Set(found.map((choice) => choice.value ?? null))];
+    return rows.map((value) =>
+      h(
+        "div",
+        { class: "amounts", role: "group", "aria-label": value ? `with the $${value} furniture` : "coins" },
+        h("span", { class: "faint" }, kind === "announce" ? "announce" : value ? `with the $${value} furniture` : "coins alone"),
+        found.filter((choice) => (choice.value ?? null) === value).map((choice) => button(game, choice, `$${choice.amount}`)),
+      ),
+    );
+  }
+
+  function question() {
+    const { scene } = game;
+    if (scene.sheet) return [h("h2", {}, "The game is over"), h("p", {}, "The score sheet is below. ", h("a", { href: "/" }, "The host can set up another game."))];
+    if (scene.to_decide !== game.seat) {
+      return [h("h2", {}, `Waiting for ${nameOf(game, scene.to_decide)}`), h("p", { class: "faint" }, `who is asked to ${scene.question}.`), since()];
+    }
+    const left = scene.pending > 1 ? h("small", {}, `${scene.pending} left`) : null;
+    const others = game.choices.filter((choice) => choice.kind === "pass");
+    return [
+      h("h2", {}, "Your decision: ", scene.question, left),
+      since(),
+      h("div", { class: "cube-choices" }, Object.values(WHOLE).map(cubeChoices)),
+      amounts("bid"),
+      amounts("announce"),
+      h("div", { class: "others" }, others.map((choice) => button(game, choice))),
+      hint(),
+    ];
+  }
+
+  function hint() {
+    const kinds = new Set(game.choices.map((choice) => choice.kind));
+    const parts = [];
+    if (["take", "keep", "discard"].some((kind) => kinds.has(kind))) parts.push(`1–${game.setting.musicians.length} choose a musician`);
+    if (kinds.has("bid") || kinds.has("announce")) parts.push(`0–${game.setting.limit} choose an amount`);
+    if (kinds.has("pass")) parts.push("P: pass");
+    return h("p", { class: "faint keys" }, `Keys: ${parts.join(", ")}; then Enter. `, kinds.has("sell") ? "Furniture can be sold at any of your decisions." : "");
+  }
+
+  /* What happened since this seat's last move, in short. */
+  function since() {
+    const fresh = game.log.slice(seen).filter((event) => event.kind !== "round");
+    if (!seen || !fresh.length) return null;
+    return h("details", { class: "since", open: fresh.length <= 6 }, h("summary", {}, `Since your last move (${fresh.length})`), h("ul", {}, fresh.map((event) => logLine(game, event))));
+  }
+
+  function show(message) {
+    if (game && message.turn < game.turn) return; // an older one that came late
+    const news = game ? message.log.slice(game.log.length) : [];
+    const mine = !game || game.scene.to_decide !== message.seat;
+    game = { ...game, ...message, choose };
+    const { scene, setting } = game;
+    byId("where").textContent = `Round ${scene.round} of ${setting.rounds} · ${nameOf(game, game.seat)}`;
+    document.title = scene.to_decide === game.seat ? "Your turn · Symphony No. 9" : "Symphony No. 9";
+    redraw(byId("question"), question());
+    byId("question").classList.toggle("asked", scene.to_decide === game.seat);
+    redraw(byId("left"), scene.sheet && scoreSheet(game), tracks(game), boards(game));
+    redraw(byId("right"), concert(game), purse(game));
+    const lines = game.log.map((event) => logLine(game, event));
+    lines.slice(seen || lines.length).forEach((line) => line.classList.add("fresh"));
+    byId("log").replaceChildren(...lines);
+    byId("log").scrollTop = byId("log").scrollHeight;
+    if (document.activeElement?.id !== "name") byId("name").value = nameOf(game, game.seat);
+    say(news, mine);
+  }
+
+  /* For screen readers: what has just happened, and that it is this seat's turn. */
+  function say(news, asked) {
+    const told = news.map((event) => (event.seat === null ? event.text : `${nameOf(game, event.seat)} ${event.text}`));
+    if (game.scene.to_decide === game.seat && asked) told.push(`Your decision: ${game.scene.question}`);
+    if (told.length) byId("said").textContent = told.join(". ");
+    if (document.activeElement === document.body && game.scene.to_decide === game.seat) byId("question").focus({ preventScroll: true });
+  }
+
+  // The connection.
+
+  let wait = 500;
+  let socket = null;
+
+  function connect() {
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    socket = new WebSocket(`${scheme}//${location.host}/api/seat/events`);
+    socket.onopen = () => socket.send(token);
+    socket.onmessage = (event) => {
+      wait = 500;
+      byId("connection").textContent = "";
+      show(JSON.parse(event.data));
+    };
+    socket.onclose = (event) => {
+      if (event.code === 4403 || event.code === 4401) return complain(event.reason);
+      byId("connection").textContent = "Connection lost: trying again …";
+      setTimeout(connect, wait);
+      wait = Math.min(wait * 2, 8000);
+    };
+  }
+
+  // The keyboard: a key moves to a choice, Enter takes it.
+
+  function byKey(key) {
+    if (key === "p" || key === "P") return game.choices.find((choice) => choice.kind === "pass");
+    if (!/^[0-9]$/.test(key)) return undefined;
+    const number = Number(key);
+    return game.choices.find((choice) => (choice.row === number - 1 && choice.kind in WHOLE) || (choice.amount === number && !choice.value));
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (!game || event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || byId("rules").open) return;
+    const choice = byKey(event.key);
+    if (!choice) return;
+    event.preventDefault();
+    byId("question").querySelector(`[data-action="${choice.action}"]`)?.focus();
+  });
+
+  byId("rules-button").addEventListener("click", () => byId("rules").showModal());
+  byId("rename").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      show(await ask("/api/seat/name", { name: byId("name").value }));
+      byId("name").blur();
+    } catch (error) {
+      complain(error.message);
+    }
+  });
+
+  async function start() {
+    if (!token) return complain("This page needs the whole link of a seat, as the host has given it to you.");
+    try {
+      const message = await ask("/api/seat");
+      byId("primer").textContent = message.primer;
+      show(message);
+      connect();
+    } catch (error) {
+      complain(error.message);
+    }
+  }
+  start();
+})();
