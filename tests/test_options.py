@@ -88,4 +88,4 @@ def test_a_wrong_seed_is_refused(seed: Any) -> None:
 def test_every_seed_in_range_deals(seed: Any) -> None:
     env = symphony9_v0.raw_env()
     env.reset(seed=seed)
-    assert env.seed == int(seed)
+    assert env.game_seed == int(seed)

@@ -20,17 +20,16 @@ from symphony9_env.engine import SEATS, advance
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.options import SEED_BITS, OptionValues, check_seed, make_options
 from symphony9_env.records import make_record
+from symphony9_env.render.showing import RENDER_MODES, Rendered, Showing, check_render_mode, html
 from symphony9_env.rewards import settle
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.deals import pack_box, write_setup
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import DECISIONS, NONE, OVER, Games, new_games
-from symphony9_env.views import STATE_SIZE, describe, observation_size, resample, seat_view
+from symphony9_env.views import STATE_SIZE, observation_size, resample, seat_view
 from symphony9_env.views.moves import last_bid
-from symphony9_env.views.seat import score_sheet
+from symphony9_env.views.seat import SeatView, score_sheet
 from symphony9_env.views.vector import observe, observe_all
-
-RENDER_MODES = ("human", "ansi")
 
 
 class Observation(TypedDict):
@@ -60,7 +59,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         discussion: whether amounts are announced before hands close.
         ledger: whether the observation shows the others' money and furniture.
         components: the path of an owner's own file of track boards and bot tiles.
-        render_mode: None, "ansi" (text) or "human" (text, printed after each step).
+        render_mode: None, "ansi" (text), "rgb_array" (a picture) or "human" (a window, or printed text).
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -79,9 +78,8 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
         super().__init__()
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ValueError(f"render_mode={render_mode!r}; allowed: None, 'human', 'ansi'")
-        self.render_mode = render_mode
+        self.render_mode = check_render_mode(render_mode)
+        self._showing = Showing(self.metadata["render_fps"])
         self.options = make_options(**options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options)
@@ -110,7 +108,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         return self._games
 
     @property
-    def seed(self) -> int | None:
+    def game_seed(self) -> int | None:
         """The seed of the game on the table; None if it was dealt by hand without one."""
         return self._seed
 
@@ -134,10 +132,11 @@ class RawEnv(AECEnv[str, Observation, int]):
         """A copy to search in: one that `seat` can't tell from this game, ready to be played on.
 
         The others' money and furniture are kept (a perfect memory knows them); their closed hands, the tokens
-        and the bot tiles to come are drawn anew. Its record is that of the resampled game.
+        and the bot tiles to come are drawn anew. Its record is that of the resampled game. It has no render mode.
         """
         self._need_reset("resampled")
         twin = copy.deepcopy(self)
+        twin.render_mode = None
         twin._seed = twin._last_seed = None  # the seed would give the true deal away
         twin._games = resample(self._games, seat, rng)
         for player in range(self.options.num_players):
@@ -271,20 +270,28 @@ class RawEnv(AECEnv[str, Observation, int]):
         observe_all(self._games, 0, state)
         return state
 
-    def render(self) -> str | None:
-        """The table as the deciding seat sees it: `ansi` returns text, `human` prints it."""
+    def render(self) -> Rendered:
+        """The table as the deciding seat sees it.
+
+        `ansi` returns text and `rgb_array` a picture (800 by 1200 by 3). `human`, which needs no call, shows the
+        picture in a window, or prints the text where no window can open.
+        """
         self._need_reset("render")
         if self.render_mode is None:
             EnvLogger.get_logger().warning("render() without a render_mode: make the environment with one")
             return None
-        text = describe(seat_view(self._games, 0, self._player, self.options.ledger))
-        if self.render_mode == "human":
-            print(text + "\n", flush=True)
-            return None
-        return text
+        return self._showing.show(self._view(), self.render_mode)
+
+    def _view(self) -> SeatView:
+        return seat_view(self._games, 0, self._player, self.options.ledger)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table as the deciding seat sees it."""
+        return html(self._view() if self._has_reset else None)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Close the window, if there is one."""
+        self._showing.close()
 
     def _seat(self, agent: str) -> int:
         try:

@@ -43,6 +43,9 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):
         observations, infos = super().reset(seed, options)
         return observations, self._named(infos)
 
+    def _repr_html_(self) -> str:
+        return self.aec_env._repr_html_()
+
     def _named(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Infos of the caller's own, each with the agent who is to decide."""
         deciding = {"active_agent": self.aec_env.agent_selection} if self.aec_env.agents else {}

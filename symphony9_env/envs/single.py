@@ -9,12 +9,14 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.envs.aec import RENDER_MODES, RawEnv, action_number
+from symphony9_env.envs.aec import RawEnv, action_number
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
 from symphony9_env.options import OptionValues, check_seed
+from symphony9_env.render.showing import RENDER_MODES, Rendered, Showing, html
 from symphony9_env.rules.state import Games
-from symphony9_env.views import describe, observation_fields, seat_view
+from symphony9_env.views import observation_fields, seat_view
+from symphony9_env.views.seat import SeatView
 
 ILLEGAL_REWARD = -1.0
 
@@ -47,8 +49,10 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         **options: Unpack[OptionValues],
     ) -> None:
         self._table = RawEnv(render_mode=render_mode, **options)
+        self._table.render_mode = None  # it would show what the deciding seat sees, not the learner
         self.options = self._table.options
         self.render_mode = render_mode
+        self._showing = Showing(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)
         self._fixed_seat = check_seat(seat, self.options.num_players)
         self._seat = 0
@@ -92,13 +96,14 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             seed = check_seed(seed)
         super().reset(seed=seed)
         self._table.reset(seed, options)
-        dealt = self._table.seed
+        dealt = self._table.game_seed
         if self._fixed_seat is None:
             drawn = int(self.np_random.integers(2**53)) if dealt is None else dealt
             self._seat = random_seat(drawn, self.options.num_players)
         else:
             self._seat = self._fixed_seat
         self._play_on()
+        self._show()
         return self._seen(), self._info()
 
     def step(self, action: Any) -> Stepped:
@@ -111,6 +116,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             return self._seen(), ILLEGAL_REWARD, True, False, self._info()
         self._table.step(number)
         reward = self._table.rewards[self._learner] + self._play_on()
+        self._show()
         return self._seen(), reward, self._stopped, False, self._info()
 
     def _play_on(self) -> float:
@@ -129,13 +135,25 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks(), "seat": self._seat, **self._table.infos[self._learner]}
 
-    def render(self) -> str | None:  # type: ignore[override]
-        """The table as the learner sees it: `ansi` returns text, `human` prints it."""
-        text = describe(seat_view(self._table.game, 0, self._seat, self.options.ledger))
+    def render(self) -> Rendered:  # type: ignore[override]
+        """The table as the learner sees it: as `raw_env` renders, `human` after each reset and step."""
+        self._table._need_reset("render")
+        return self._showing.show(self._view(), self.render_mode)
+
+    def _show(self) -> None:
         if self.render_mode == "human":
-            print(text + "\n", flush=True)
-            return None
-        return text if self.render_mode == "ansi" else None
+            self.render()
+
+    def _view(self) -> SeatView:
+        return seat_view(self._table.game, 0, self._seat, self.options.ledger)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table as the learner sees it."""
+        return html(self._view() if self._table._has_reset else None)
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._showing.close()
 
 
 def _scalar(action: Any) -> int | None:

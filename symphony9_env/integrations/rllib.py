@@ -75,8 +75,11 @@ class Symphony9MultiAgentEnv(MultiAgentEnv):
         agent = self.raw.agent_selection
         return dict(self.raw.infos) if self.raw.terminations[agent] else {agent: self.raw.infos[agent]}
 
-    def render(self) -> str | None:
+    def render(self) -> Any:
         return self.raw.render()
+
+    def close(self) -> None:
+        self.raw.close()
 
 
 class FreshDealsEnv(Symphony9MultiAgentEnv):
@@ -92,5 +95,5 @@ class FreshDealsEnv(Symphony9MultiAgentEnv):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Infos]:
         if seed is not None:
-            seed = (next_seed(seed) + self._runner) & MAX_SEED if self.raw.seed is None else None
+            seed = (next_seed(seed) + self._runner) & MAX_SEED if self.raw.game_seed is None else None
         return super().reset(seed=seed, options=options)

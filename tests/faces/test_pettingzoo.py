@@ -39,7 +39,7 @@ def test_pettingzoo_s_checks_pass(options: dict[str, Any], capsys: pytest.Captur
     assert "Passed API test" in capsys.readouterr().out
 
 
-def test_render_test_passes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_render_test_passes(capsys: pytest.CaptureFixture[str], no_display: None) -> None:
     render_test(symphony9_v0.env)
     assert "Symphony No. 9, 4 players" in capsys.readouterr().out  # human prints
 
@@ -175,9 +175,9 @@ def test_after_a_seeded_reset_the_next_seed_is_the_published_function_of_the_las
     env = RawEnv()
     env.reset(seed=42)
     env.reset()
-    assert env.seed == next_seed(42)
+    assert env.game_seed == next_seed(42)
     env.reset()
-    assert env.seed == next_seed(next_seed(42))
+    assert env.game_seed == next_seed(next_seed(42))
     again = RawEnv()
     again.reset(seed=42)
     assert deals(again, 2)[-1] == env.record()["setup"]
@@ -187,8 +187,8 @@ def test_without_any_seed_deals_differ() -> None:
     env, other = RawEnv(), RawEnv()
     env.reset()
     other.reset()
-    assert env.seed != other.seed
-    assert 0 <= (env.seed or 0) <= MAX_SEED
+    assert env.game_seed != other.game_seed
+    assert 0 <= (env.game_seed or 0) <= MAX_SEED
 
 
 def test_next_seed_stays_in_range_and_is_published() -> None:
@@ -217,7 +217,7 @@ def test_reset_deals_a_given_set_up_and_ignores_unknown_options() -> None:
     assert env.record()["setup"] == by_seed
     assert env.record()["seed"] is None
     env.reset()
-    assert env.seed == next_seed(3)
+    assert env.game_seed == next_seed(3)
 
 
 def test_a_bad_set_up_is_refused_and_the_game_on_the_table_is_unharmed() -> None:
@@ -241,7 +241,7 @@ def test_ansi_returns_the_deciding_seat_s_view() -> None:
     env = symphony9_v0.env(render_mode="ansi")
     env.reset(seed=0)
     text = env.render()
-    assert text is not None
+    assert isinstance(text, str)
     assert f"You are {env.agent_selection}" in text
     for name in legal(env):
         assert f"{NAMES.index(name)} {name}" in text
@@ -249,7 +249,9 @@ def test_ansi_returns_the_deciding_seat_s_view() -> None:
     assert "final score" in (env.render() or "")
 
 
-def test_human_prints_after_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_human_prints_after_each_step_where_no_window_can_open(
+    capsys: pytest.CaptureFixture[str], no_display: None
+) -> None:
     env = symphony9_v0.raw_env(render_mode="human")
     env.reset(seed=0)
     env.step(int(np.flatnonzero(env._mask)[0]))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
+from stable_baselines3.common.env_util import make_vec_env
 
 from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents import Card, save_policy
@@ -33,9 +34,9 @@ def finish(env: Any, name: str = "planner") -> tuple[float, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
-def test_gymnasiums_checker_passes(num_players: int) -> None:
+def test_gymnasiums_checker_passes(num_players: int, no_display: None) -> None:
     env = gymnasium.make(ID, num_players=num_players, opponents="greedy").unwrapped
-    check_env(env, skip_render_check=True)
+    check_env(env)  # all render modes too
 
 
 def test_sb3s_checker_passes() -> None:
@@ -187,13 +188,43 @@ def test_a_policy_for_other_player_counts_is_refused_at_once(tmp_path: Path) -> 
         SingleSeatEnv(num_players=4, opponents=tmp_path / "p.safetensors")
 
 
-def test_the_table_is_shown_as_the_learner_sees_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_is_shown_as_the_learner_sees_it(capsys: pytest.CaptureFixture[str], no_display: None) -> None:
     env = SingleSeatEnv(num_players=2, seat=1, render_mode="ansi")
     env.reset(seed=2)
     shown = env.render()
-    assert shown is not None
-    assert "player_1" in shown
+    assert isinstance(shown, str)
     human = SingleSeatEnv(num_players=2, seat=1, render_mode="human")
     human.reset(seed=2)
-    human.render()
-    assert shown in capsys.readouterr().out
+    assert capsys.readouterr().out == shown + "\n\n"
+    human.step(np.flatnonzero(human.action_masks())[0])
+    out = capsys.readouterr().out
+    assert out.count("You are player_1") == 1
+    assert "You are player_0" not in out  # the opponent's view is not the learner's to see
+
+
+def test_a_picture_is_given_by_its_name() -> None:
+    env: Any = gymnasium.make(ID, num_players=3, seat=0, render_mode="rgb_array")
+    env.reset(seed=1)
+    pictures = []
+    for _ in range(3):
+        pictures.append(env.render())
+        env.step(env.action_space.sample(env.unwrapped.action_masks()))
+    assert [picture.shape for picture in pictures] == [(800, 1200, 3)] * 3
+    assert not np.array_equal(*pictures[-2:])
+    frames: Any = gymnasium.make(ID, num_players=2, render_mode="rgb_array_list")
+    frames.reset(seed=1)
+    frames.step(frames.action_space.sample(frames.unwrapped.action_masks()))
+    assert len(frames.render()) == 2
+
+
+def test_sb3_makes_many_of_them_by_name() -> None:
+    """It asks for rgb_array by itself."""
+    envs = make_vec_env(ID, n_envs=2, seed=1, env_kwargs={"num_players": 2})
+    envs.reset()
+    assert [picture.shape for picture in envs.get_images() if picture is not None] == [(800, 1200, 3)] * 2
+
+
+def test_rendering_needs_a_deal() -> None:
+    env = SingleSeatEnv(num_players=2, render_mode="ansi")
+    with pytest.raises(ValueError, match=r"render\(\) before reset\(\)"):
+        env.render()

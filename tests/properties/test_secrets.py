@@ -187,10 +187,10 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
     env = RawEnv()
     env.reset(seed=7)
     twin = env.resampled(0, np.random.default_rng(0))
-    assert twin.seed is None
+    assert twin.game_seed is None
     assert twin.record()["seed"] is None
     twin.reset()
-    assert twin.seed != next_seed(7)
+    assert twin.game_seed != next_seed(7)
 
 
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:

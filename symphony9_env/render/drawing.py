@@ -1,0 +1,178 @@
+"""A drawing: shapes and words at places, in the order they lie on each other. It knows nothing of the game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Anchor = Literal["start", "middle", "end"]
+Point = tuple[float, float]
+
+# Widths of letters in parts of the size, as in Arial and its likes. Nobody's font is at hand when a drawing is made.
+_WIDTHS: Final = {
+    letter: width
+    for width, letters in {
+        0.22: "ijl'|·",
+        0.28: " .,:;!/\\[]Ift",
+        0.34: "()-r`",
+        0.37: '"*',
+        0.5: "ckszxyvJ",
+        0.58: "+=<>–−×",
+        0.67: "ABEKPSVXY&",
+        0.72: "CDHNRUw",
+        0.78: "GOQ",
+        0.83: "mM",
+        0.95: "W@%",
+        1.0: "…",
+    }.items()
+    for letter in letters
+}
+_OTHER_WIDTH: Final = 0.56
+_BOLD: Final = 1.07
+DESCENT: Final = 0.22  # how far letters hang below their line, and how high they stand above it
+ASCENT: Final = 0.74
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str | None = None
+    stroke: str | None = None
+    stroke_width: float = 1.0
+    radius: float = 0.0
+
+
+@dataclass(frozen=True)
+class Circle:
+    x: float
+    y: float
+    radius: float
+    fill: str | None = None
+    stroke: str | None = None
+    stroke_width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Polygon:
+    points: tuple[Point, ...]
+    fill: str | None = None
+    stroke: str | None = None
+    stroke_width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Line:
+    start: Point
+    end: Point
+    stroke: str
+    stroke_width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words on a line: `x` is where they start, their middle or their end; `y` is the line they stand on."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    fill: str
+    anchor: Anchor = "start"
+    bold: bool = False
+    fit: float | None = None  # the most room they may take: longer words are set smaller
+
+    @property
+    def width(self) -> float:
+        """About how wide the words are at their full size."""
+        return text_width(self.text, self.size, self.bold)
+
+    @property
+    def fitted_size(self) -> float:
+        if self.fit is None or self.width <= self.fit:
+            return self.size
+        return self.size * self.fit / self.width
+
+
+Primitive = Rectangle | Circle | Polygon | Line | Text
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """About how wide words are in a plain sans-serif font."""
+    return sum(_WIDTHS.get(letter, _OTHER_WIDTH) for letter in text) * size * (_BOLD if bold else 1.0)
+
+
+@dataclass
+class Drawing:
+    """A picture of fixed size. What is added later lies on top."""
+
+    width: int
+    height: int
+    title: str = ""  # what the picture shows, for those who can't see it
+    primitives: list[Primitive] = field(default_factory=list)
+
+    def rectangle(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str | None = None,
+        stroke: str | None = None,
+        stroke_width: float = 1.0,
+        radius: float = 0.0,
+    ) -> None:
+        self.primitives.append(Rectangle(x, y, width, height, fill, stroke, stroke_width, radius))
+
+    def circle(
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        fill: str | None = None,
+        stroke: str | None = None,
+        stroke_width: float = 1.0,
+    ) -> None:
+        self.primitives.append(Circle(x, y, radius, fill, stroke, stroke_width))
+
+    def polygon(
+        self, points: Sequence[Point], fill: str | None = None, stroke: str | None = None, stroke_width: float = 1.0
+    ) -> None:
+        self.primitives.append(Polygon(tuple(points), fill, stroke, stroke_width))
+
+    def line(self, start: Point, end: Point, stroke: str, stroke_width: float = 1.0) -> None:
+        self.primitives.append(Line(start, end, stroke, stroke_width))
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        fill: str,
+        anchor: Anchor = "start",
+        bold: bool = False,
+        fit: float | None = None,
+    ) -> None:
+        self.primitives.append(Text(x, y, text, size, fill, anchor, bold, fit))
+
+
+def bounds(shape: Primitive) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom of what is drawn, strokes included; of words, about."""
+    if isinstance(shape, Text):
+        size = shape.fitted_size
+        width = text_width(shape.text, size, shape.bold)
+        left = shape.x - {"start": 0.0, "middle": width / 2, "end": width}[shape.anchor]
+        return left, shape.y - ASCENT * size, left + width, shape.y + DESCENT * size
+    if isinstance(shape, Rectangle):
+        corners = [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
+    elif isinstance(shape, Circle):
+        corners = [(shape.x - shape.radius, shape.y - shape.radius), (shape.x + shape.radius, shape.y + shape.radius)]
+    else:
+        corners = list(shape.points if isinstance(shape, Polygon) else (shape.start, shape.end))
+    edge = shape.stroke_width / 2 if shape.stroke else 0.0
+    across, down = zip(*corners, strict=True)
+    return min(across) - edge, min(down) - edge, max(across) + edge, max(down) + edge

@@ -1,0 +1,105 @@
+"""A window that shows pictures, by pygame (`pip install "symphony9-env[render]"`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_INSTALL: Final = 'pip install "symphony9-env[render]"'
+_NO_WINDOWS: Final = {"dummy", "evdev", "offscreen"}  # what SDL falls back on where there is no display
+
+
+class NoWindowError(Exception):
+    """Says why no window can open, and what would help."""
+
+
+class Window:
+    """One window, of one picture at a time. A person may close it: then it stays closed and nothing else happens."""
+
+    def __init__(self, title: str, frames_per_second: float) -> None:
+        self._pygame = _open_display()
+        self._title = title
+        self._pause = 1 / frames_per_second
+        self._next_frame = 0.0
+        self._picture: Any = None
+        self.was_closed = False
+
+    def show(self, picture: NDArray[np.uint8]) -> None:
+        """Show a picture (height by width by 3), no sooner than it is its time."""
+        self._handle_events_until(self._next_frame)
+        if self.was_closed:
+            return
+        # pygame counts across first, then down.
+        self._picture = self._pygame.surfarray.make_surface(picture.swapaxes(0, 1))
+        self._next_frame = time.monotonic() + self._pause
+        self._draw()
+        self._handle_events_until(0.0)
+
+    def close(self) -> None:
+        self.was_closed = True
+        if self._pygame.display.get_init():
+            self._pygame.display.quit()
+
+    def _draw(self) -> None:
+        """As large as the window allows, in its middle."""
+        size = self._picture.get_size()
+        screen = self._screen(size)
+        scale = min(screen.get_width() / size[0], screen.get_height() / size[1])
+        fitted = (max(1, round(size[0] * scale)), max(1, round(size[1] * scale)))
+        shown = self._picture if fitted == size else self._pygame.transform.smoothscale(self._picture, fitted)
+        screen.fill("white")
+        screen.blit(shown, ((screen.get_width() - fitted[0]) // 2, (screen.get_height() - fitted[1]) // 2))
+        self._pygame.display.flip()
+
+    def _screen(self, size: tuple[int, int]) -> Any:
+        """The window; opened anew if another environment, which shares it, has closed it."""
+        display = self._pygame.display
+        if not display.get_init():
+            display.init()
+        if display.get_surface() is None:
+            display.set_mode(size, self._pygame.RESIZABLE)
+            display.set_caption(self._title)
+        return display.get_surface()
+
+    def _handle_events_until(self, moment: float) -> None:
+        while not self.was_closed and self._pygame.display.get_init():
+            for event in self._pygame.event.get():
+                if event.type == self._pygame.QUIT:
+                    self.close()
+                    return
+                if event.type == self._pygame.VIDEORESIZE and self._picture is not None:
+                    self._draw()
+            left = moment - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.02))
+
+
+def _open_display() -> Any:
+    """pygame, ready to open a window."""
+    chosen = os.environ.get("SDL_VIDEODRIVER")
+    has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if sys.platform.startswith("linux") and not (chosen or has_display):
+        raise NoWindowError("there is no display (run it where there is one)")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what pygame imports
+            import pygame
+    except ImportError as error:
+        raise NoWindowError(f"pygame is not installed ({_INSTALL})") from error
+    try:
+        pygame.display.init()
+        driver = pygame.display.get_driver()
+    except pygame.error as error:
+        raise NoWindowError(f"the display can't be used: {error}") from error
+    if driver in _NO_WINDOWS and driver != chosen:
+        pygame.display.quit()
+        raise NoWindowError("there is no display (run it where there is one)")
+    return pygame
