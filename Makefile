@@ -15,7 +15,7 @@ NEWEST_GYMNASIUM := 1.4.0
 
 TRAIN_OUT ?= runs/quick
 
-.PHONY: install test check test-integrations train lint types tests golden docs clean
+.PHONY: install test check test-integrations train lint types tests golden docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -69,6 +69,10 @@ golden:
 # Write the generated tables of docs/ anew.
 docs:
 	$(BIN)/python -m tests.test_docs
+
+# Draw the pictures of the table in docs/ anew.
+figures:
+	$(BIN)/python -m tests.render.figures
 
 clean:
 	rm -rf $(VENV) $(VENV)-integrations $(VENV)-latest .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -31,7 +31,6 @@ class Trained(NamedTuple):
 def make_envs(num_players: int, opponents: str, seed: int) -> VecEnv:
     """A DummyVecEnv; each environment is in a Monitor and has a seed of its own."""
     options = {"num_players": num_players, "opponents": opponents, "seat": "random"}
-    options["render_mode"] = None  # else SB3 asks for pictures
     return make_vec_env("symphony9_env:Symphony9-v0", n_envs=NUM_ENVS, seed=seed, env_kwargs=options)
 
 

@@ -125,7 +125,7 @@ def test_the_code_in_the_docs_runs(
         for name in ("docs/environment.md", "docs/rules.md", "docs/evaluation.md")
         for block in python_blocks(name)
     ]
-    assert len(blocks) == 11
+    assert len(blocks) == 12
     for block in blocks:
         exec(block, names)
     assert "Your decision, take" in capsys.readouterr().out  # the text view

@@ -32,7 +32,8 @@ def to_png(drawing: Drawing) -> bytes:
     from PIL import Image
 
     file = BytesIO()
-    to_image(drawing).quantize(128, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
+    few = to_image(drawing).quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
