@@ -191,6 +191,13 @@ def test_without_any_seed_deals_differ() -> None:
     assert 0 <= (env.game_seed or 0) <= MAX_SEED
 
 
+def test_there_is_no_attribute_seed() -> None:
+    """Tianshou's PettingZooEnv calls it if there is one, and resets by the seed if not."""
+    for env in (symphony9_v0.env(), symphony9_v0.raw_env()):
+        env.reset(seed=1)
+        assert not hasattr(env, "seed")
+
+
 def test_next_seed_stays_in_range_and_is_published() -> None:
     """splitmix64's first output for state 0 is 0xE220A8397B1DCDAF; its upper 53 bits are the seed after 0."""
     assert next_seed(0) == 0xE220A8397B1DCDAF >> 11
