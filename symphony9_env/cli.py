@@ -15,6 +15,7 @@ import numpy as np
 from symphony9_env import BatchedGames, __version__, records, symphony9_v0
 from symphony9_env.options import SCORING, TRACKS
 from symphony9_env.views import describe, seat_view
+from symphony9_env.web.commands import add_play, add_watch
 
 if TYPE_CHECKING:
     from symphony9_env.envs.aec import RawEnv
@@ -23,6 +24,9 @@ _EXAMPLES = """examples:
   symphony9 record --seed 7 --num-players 4            # a random game, written to game-4p-7.json
   symphony9 replay game-4p-7.json                      # shown move by move
   symphony9 replay game-4p-7.json --seat 0 | less      # as player_0 saw it
+  symphony9 play                                       # in the browser, against agents or other people
+  symphony9 watch game-4p-7.json                       # in the browser, with what a policy and search think
+  symphony9 watch game-*.json --export games.html      # one file to keep or send
   symphony9 bench --num-games 1024                     # steps a second on this machine
 """
 
@@ -75,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--seat", type=int, help="show what this seat saw (default: whoever is to decide)")
     replay.add_argument("--ledger", action="store_true", help="show the others' money and furniture too")
     replay.set_defaults(run=_replay)
+
+    add_play(add)
+    add_watch(add)
 
     bench = add("bench", "measure steps a second of random legal play on this machine")
     bench.add_argument("--num-games", type=int, default=1024, help="games in the batch (default: 1024)")

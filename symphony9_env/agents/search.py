@@ -31,6 +31,7 @@ from symphony9_env.rules.scoring import rank_players, total_points
 from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, NUM_MUSICIANS, OVER, Game, Games, new_games
 from symphony9_env.views.knowledge import hide_secrets, open_digest, purse_digest
 from symphony9_env.views.resample import resample_hidden
+from symphony9_env.views.seat import legal_numbers
 
 DEFAULT_PLAYOUTS: Final = 800
 MAX_DEPTH: Final = 64  # own decisions in a tree
@@ -277,3 +278,13 @@ class SearchAgent(Agent):
     def _decide(self, games: Games, rows: Rows, actions: Rows, thread: int) -> None:
         scratch, tree = self._rooms[thread]
         search_rows(games, rows, self.playouts, self._rivals, np.uint64(self.seed), scratch, tree, actions)
+
+    def opinion(self, games: Games, row: int) -> tuple[int, dict[int, float]]:
+        """Its choice in one game, and how often the playouts that began with each action it tried were won."""
+        choice = int(self.decide(games, np.array([row]))[0])
+        if len(legal_numbers(games, row)) == 1:  # nothing was searched
+            return choice, {}
+        *_, visits, wins = self._rooms[0][1]
+        return choice, {
+            action: float(wins[0, action] / visits[0, action]) for action in np.flatnonzero(visits[0]).tolist()
+        }

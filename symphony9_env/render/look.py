@@ -62,11 +62,13 @@ FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', A
 
 # A bar, a dot or a line for each seat, and for the bot; light enough for dark letters.
 SEATS: Final = ("#9ec9e2", "#f4c27a", "#a8d5ba", "#e3b4cf", "#c9c3b4")
+SEAT_LINES: Final = ("#0072b2", "#b36b00", "#007a59", "#a04a7c")  # the same, dark enough for a line on white
 
 
 def look_css() -> str:
     """The colours as CSS variables, for pages."""
     named = {**PALETTE, **{f"seat-{number}": colour for number, colour in enumerate(SEATS)}}
+    named |= {f"mark-{number}": colour for number, colour in enumerate(SEAT_LINES)}
     return ":root {\n" + "".join(f"  --{name}: {value};\n" for name, value in named.items()) + "}\n"
 
 

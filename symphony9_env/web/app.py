@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,7 +37,8 @@ from symphony9_env import agents
 from symphony9_env.options import SCORING, TRACKS
 from symphony9_env.render.look import look_css
 from symphony9_env.views.primer import primer
-from symphony9_env.web.tables import RequestError, Table, Tables, clean_name
+from symphony9_env.web.names import clean_name
+from symphony9_env.web.tables import RequestError, Table, Tables
 
 STATIC: Final = Path(__file__).parent / "static"
 MAX_BODY: Final = 8 * 1024
@@ -45,9 +46,11 @@ MAX_SOCKET_MESSAGE: Final = 1024
 # How long a move waits for the agents' answers before it is answered itself; later ones come by the WebSocket.
 PATIENCE: Final = 0.5
 
+_POLICY: Final = (
+    "default-src 'none'; script-src {own}; style-src {own}; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _HEADERS: Final = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
@@ -131,17 +134,29 @@ def make_app(tables: Tables) -> Starlette:
     return app
 
 
+def make_watch_app(page: str) -> Starlette:
+    """One page that has everything in it."""
+
+    async def watch(request: Request) -> Response:
+        return HTMLResponse(page)
+
+    return Starlette(routes=[Route("/", watch)], middleware=[Middleware(SafeHeaders, inline=True)])
+
+
 class SafeHeaders:
     """Every answer says what a page of ours may load: nothing from elsewhere, no script but its own."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, inline: bool = False) -> None:
+        """`inline`: for a page that has its own scripts and styles in it."""
         self.app = app
+        own = "'unsafe-inline'" if inline else "'self'"
+        policy = {"content-security-policy": _POLICY.format(own=own)}
+        self._headers = [(name.encode(), value.encode()) for name, value in {**policy, **_HEADERS}.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                extra = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *extra]
+                message["headers"] = [*message.get("headers", []), *self._headers]
             await send(message)
 
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
@@ -243,8 +258,10 @@ async def _move(request: Request) -> Response:
 async def _rename(request: Request) -> Response:
     hall = _hall(request)
     table, seat = hall.tables.seat_of(_token(request))
-    body = await _body(request)
-    table.seats[seat].name = clean_name(body.get("name"), table.seats[seat].name)
+    name = (await _body(request)).get("name")
+    if not isinstance(name, str):
+        raise RequestError(400, f"name={name!r}; needed: a text")
+    table.seats[seat].name = clean_name(name, table.seats[seat].name)
     hall.announce(table)
     hall.keep(table)
     return JSONResponse(table.message(seat))

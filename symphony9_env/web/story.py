@@ -138,9 +138,8 @@ def _concert(game: Any) -> Iterator[Event]:
         yield _event("concert", None, f"Total {game.total}: {OUTCOMES[game.outcome]}, the concert fails")
         return
     players = [name for row, name in enumerate(_musicians(game)) if game.performing[row]]
-    yield _event(
-        "concert", None, f"Total {game.total}: a {OUTCOMES[game.outcome]} class concert by {' and '.join(players)}"
-    )
+    by = ", ".join(players[:-1]) + " and " * (len(players) > 1) + players[-1]
+    yield _event("concert", None, f"Total {game.total}: a {OUTCOMES[game.outcome]} class concert by {by}")
 
 
 def _income(old: Any, new: Any, action: int, opened: bool) -> Iterator[Event]:

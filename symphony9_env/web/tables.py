@@ -22,11 +22,11 @@ from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import SEED_BITS, OptionValues, check_num_players
 from symphony9_env.rules.state import OVER, Games
 from symphony9_env.views import seat_view
+from symphony9_env.web.names import clean_name, told_apart
 from symphony9_env.web.scene import Json, choices, own, scene, setting
 from symphony9_env.web.story import Event, opening, tell
 
 MAX_TABLES: Final = 1000
-MAX_NAME: Final = 30
 SEATS_FORMAT: Final = "symphony9-seats/1"
 OPTIONS: Final = ("num_players", "tracks", "scoring", "discussion", "components")
 _TOKEN_BYTES: Final = 24
@@ -45,14 +45,6 @@ class Seat:
     name: str
     agent: str | None  # as `agents.make` takes it; None: a person
     token: str | None  # the secret of a person's link
-
-
-def clean_name(text: Any, otherwise: str) -> str:
-    """A name to show: one line, not too long; `otherwise` if nothing is left of it."""
-    if not isinstance(text, str):
-        raise RequestError(400, f"name={text!r}; needed: a text")
-    letters = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(letters.split())[:MAX_NAME].strip() or otherwise
 
 
 class Table:
@@ -152,6 +144,8 @@ class Tables:
             env = RawEnv(**options)
             env.reset(seed=secrets.randbits(SEED_BITS) if wish.get("seed") is None else wish["seed"])
             seats = [_seat(entry, number) for number, entry in enumerate(wish["seats"])]
+            for seat, name in zip(seats, told_apart([seat.name for seat in seats]), strict=True):
+                seat.name = name
             table = Table(self._new_id(), env, seats, _players(seats, env))
         except (ValueError, TypeError) as error:
             raise RequestError(getattr(error, "status", 422), str(error)) from None
@@ -232,13 +226,15 @@ def _options(wish: Any, num_seats: int) -> OptionValues:
 def _seat(entry: Any, number: int) -> Seat:
     if not isinstance(entry, Mapping):
         raise RequestError(400, f"seat {number}: {entry!r}; needed: an object with name or agent")
-    agent = entry.get("agent")
+    agent, name = entry.get("agent"), entry.get("name", "")
+    if not isinstance(name, str):
+        raise RequestError(400, f"seat {number}: name={name!r}; needed: a text")
     if agent is None:
-        name = clean_name(entry.get("name", ""), f"Player {number + 1}")
+        name = clean_name(name, f"Player {number + 1}")
         return Seat(name, None, secrets.token_urlsafe(_TOKEN_BYTES))
     if not isinstance(agent, str) or not agent:
         raise RequestError(400, f"seat {number}: agent={agent!r}; needed: a name or the path of a saved policy")
-    return Seat(clean_name(entry.get("name", ""), Path(agent).name), agent, None)
+    return Seat(clean_name(name, clean_name(Path(agent).name, "agent")), agent, None)
 
 
 def _players(seats: list[Seat], env: RawEnv) -> list[Agent | None]:

@@ -8,7 +8,7 @@
   const token = sessionStorage.getItem(KEY) ?? "";
   const PERSON = "a person";
   const OTHER = "a saved policy or search:N …";
-  const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: place ? "" : "You", other: "" }));
+  const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: "", other: "" }));
   let known = null;
 
   async function ask(path, body) {

@@ -74,10 +74,14 @@
     }
     const left = scene.pending > 1 ? h("small", {}, `${scene.pending} left`) : null;
     const others = game.choices.filter((choice) => choice.kind === "pass");
+    const money = scene.boards[game.seat].money;
+    const nothing = scene.decision.startsWith("buy") && !game.choices.some((choice) => choice.kind === "take");
     return [
       h("h2", {}, "Your decision: ", scene.question, left),
       since(),
+      nothing && h("p", {}, `With $${money} nothing can be bought.`),
       h("div", { class: "cube-choices" }, Object.values(WHOLE).map(cubeChoices)),
+      scene.decision === "bid" && h("p", { class: "faint" }, "Paid only if the concert takes place. A piece of furniture counts its full value; no change is given, and its points are lost with it."),
       amounts("bid"),
       amounts("announce"),
       h("div", { class: "others" }, others.map((choice) => button(game, choice))),
@@ -96,7 +100,7 @@
 
   /* What happened since this seat's last move, in short. */
   function since() {
-    const fresh = game.log.slice(seen).filter((event) => event.kind !== "round");
+    const fresh = game.log.slice(seen).filter((event) => event.kind !== "round" && !(event.kind === "move" && event.seat === game.seat));
     if (!seen || !fresh.length) return null;
     return h("details", { class: "since", open: fresh.length <= 6 }, h("summary", {}, `Since your last move (${fresh.length})`), h("ul", {}, fresh.map((event) => logLine(game, event))));
   }
@@ -105,7 +109,7 @@
     if (game && message.turn < game.turn) return; // an older one that came late
     const news = game ? message.log.slice(game.log.length) : [];
     const mine = !game || game.scene.to_decide !== message.seat;
-    game = { ...game, ...message, choose };
+    game = { ...game, ...message, choose, concertIsNew: news.some((event) => event.kind === "concert") };
     const { scene, setting } = game;
     byId("where").textContent = `Round ${scene.round} of ${setting.rounds} · ${nameOf(game, game.seat)}`;
     document.title = scene.to_decide === game.seat ? "Your turn · Symphony No. 9" : "Symphony No. 9";
@@ -117,7 +121,6 @@
     lines.slice(seen || lines.length).forEach((line) => line.classList.add("fresh"));
     byId("log").replaceChildren(...lines);
     byId("log").scrollTop = byId("log").scrollHeight;
-    if (document.activeElement?.id !== "name") byId("name").value = nameOf(game, game.seat);
     say(news, mine);
   }
 
@@ -161,7 +164,7 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!game || event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || byId("rules").open) return;
+    if (!game || event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || document.querySelector("dialog[open]")) return;
     const choice = byKey(event.key);
     if (!choice) return;
     event.preventDefault();
@@ -169,11 +172,13 @@
   });
 
   byId("rules-button").addEventListener("click", () => byId("rules").showModal());
-  byId("rename").addEventListener("submit", async (event) => {
-    event.preventDefault();
+  byId("name-button").addEventListener("click", () => {
+    byId("name").value = nameOf(game, game.seat);
+    byId("naming").showModal();
+  });
+  byId("rename").addEventListener("submit", async () => {
     try {
       show(await ask("/api/seat/name", { name: byId("name").value }));
-      byId("name").blur();
     } catch (error) {
       complain(error.message);
     }

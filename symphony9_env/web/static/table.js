@@ -21,6 +21,7 @@ const symphony9 = (() => {
   const signed = (amount) => (amount > 0 ? "+" : amount < 0 ? "−" : "") + Math.abs(amount);
   const rounded = (points) => String(Math.round(points * 100) / 100);
   const plural = (count, one, many) => `${count} ${count === 1 ? one : many ?? one + "s"}`;
+  const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0] ?? "");
   const range = (count) => Array.from({ length: count }, (_, index) => index);
 
   /* A musician's mark: his shape in his colour, with his two letters if it is large enough. */
@@ -31,7 +32,8 @@ const symphony9 = (() => {
       ? s("polygon", { points: corners.map(([x, y]) => `${x * 11},${y * 11}`).join(" ") })
       : s("circle", { r: 11 });
     shape.setAttribute("fill", musician.colour);
-    const text = letters && s("text", { y: musician.shape === "triangle" ? 6.5 : 3.6, fill: musician.ink }, musician.code);
+    const low = musician.shape === "triangle"; // his letters stand where the shape is wide
+    const text = letters && s("text", { y: low ? 6.8 : 3.6, class: low ? "small" : null, fill: musician.ink }, musician.code);
     return s("svg", { class: "mark", width: size, height: size, viewBox: "-12.5 -12.5 25 25", "aria-hidden": "true" }, shape, text);
   }
 
@@ -87,13 +89,9 @@ const symphony9 = (() => {
     return h(
       "div",
       { class: "tile" },
-      h("div", {}, h("b", {}, musician.tile), ` ${musician.counts}`),
-      h(
-        "div",
-        { class: "points" },
-        h("span", { title: same ? "points for each" : "points for each with 1, 2, 3 compositions of this musician" }, points),
-        mine !== undefined && h("span", { class: mine ? "mine some" : "mine" }, `you: ${rounded(mine)}`),
-      ),
+      mine !== undefined && h("span", { class: mine ? "mine some" : "mine", title: "your points from this tile if the game ended now" }, `${game.watching ? "now" : "you"}: ${rounded(mine)}`),
+      h("span", {}, h("b", {}, musician.tile), ` ${musician.counts}: `,
+        h("span", { class: "points", title: same ? "points for each" : "points for each, with 1 / 2 / 3 compositions of his" }, points)),
     );
   }
 
@@ -109,12 +107,11 @@ const symphony9 = (() => {
       h(
         "div",
         { class: "who" },
-        h("b", {}, fixed.name),
+        h("b", {}, fixed.name, performing && h("span", { class: "performed", title: "performed in the last concert", role: "img", "aria-label": ", performed in the last concert" }, " ♫")),
         h("span", { class: "fame" }, `${ordinal(now.place)} · ${now.fame} fame`),
-        now.dead ? h("span", { class: "badge" }, "dead") : performing && h("span", { class: "badge" }, "performed"),
+        now.dead && h("span", { class: "badge" }, "dead"),
       ),
-      track(game, row),
-      tile(game, row),
+      h("div", { class: "lines" }, track(game, row), tile(game, row)),
       choice
         ? button(game, choice, choice.label.startsWith("Buy") ? "Buy" : "Take", h("small", {}, choice.note))
         : h("span", { class: "no-choice" }),
@@ -137,20 +134,19 @@ const symphony9 = (() => {
   /* The scale of totals with its classes; above it, if a concert was held, who gave what. */
   function gauge(game) {
     const { setting, scene } = game;
-    const bot = setting.num_players === 2 ? 6 : 0;
-    const most = Math.max(setting.num_players * setting.limit + 2 + bot, setting.classes.at(-1).to + 3);
+    const most = Math.max(setting.classes.at(-1).to + 4, scene.total ?? 0);
     const x = (total) => (total + 2) * UNIT;
     const parts = [s("rect", { x: 0, y: 46, width: x(most + 1), height: 22, class: "class-fail" })];
     for (const one of setting.classes) {
       parts.push(s("rect", { x: x(one.from), y: 46, width: (one.to - one.from + 1) * UNIT, height: 22, class: `class-${one.name}` }));
-      parts.push(s("text", { x: x((one.from + one.to + 1) / 2), y: 61, class: "label" }, `${one.name} $${one.income}`));
+      parts.push(s("text", { x: x((one.from + one.to + 1) / 2), y: 62, class: "label" }, one.name));
     }
     for (let total = 0; total <= most; total += 1) {
-      if (total % 2 === 0) parts.push(s("text", { x: x(total) + UNIT / 2, y: 82, class: "number" }, total));
+      if (total % 2 === 0) parts.push(s("text", { x: x(total) + UNIT / 2, y: 84, class: "number" }, total));
     }
     if (scene.outcome) parts.push(...stack(game, x));
     const told = scene.outcome ? `Total of the last concert: ${scene.total}` : "No concert yet";
-    return s("svg", { class: "gauge", viewBox: `0 0 ${x(most + 1)} 90`, role: "img", "aria-label": told }, parts);
+    return s("svg", { class: game.concertIsNew ? "gauge new" : "gauge", viewBox: `0 0 ${x(most + 1)} 90`, role: "img", "aria-label": told }, parts);
   }
 
   function stack(game, x) {
@@ -173,7 +169,7 @@ const symphony9 = (() => {
       step += 1;
     };
     put(token, "royal", "royal");
-    for (const [seat, amount] of gave) put(amount, `seat-${seat}`, amount > 2 ? short(nameOf(game, seat), amount * 2) : amount);
+    for (const [seat, amount] of gave) put(amount, `seat-${seat}`, amount > 2 ? short(nameOf(game, seat), Math.floor(amount * 2.4)) : amount);
     const at = x(scene.total) + UNIT / 2;
     parts.push(s("path", { d: `M${at} 46 l-7 -9 h14 z`, class: "needle" }), s("text", { x: at, y: 10, class: "total" }, scene.total));
     return parts;
@@ -186,7 +182,7 @@ const symphony9 = (() => {
     if (!scene.outcome) return h("p", { class: "outcome" }, "The first concert comes at the end of this round.");
     const names = scene.performing.map((key) => setting.musicians.find((one) => one.key === key).name);
     const text = names.length
-      ? `Last concert: ${scene.total}, ${scene.outcome} class, performed by ${names.join(" and ")}.`
+      ? `Last concert: ${scene.total}, ${scene.outcome} class, performed by ${listed(names)}.`
       : `Last concert: ${scene.total}, ${scene.outcome}: it failed and nobody paid.`;
     return h("p", { class: "outcome" }, text);
   }
@@ -261,7 +257,7 @@ const symphony9 = (() => {
         "th",
         { scope: "row" },
         h("span", { class: `dot seat-${board.seat}`, "aria-hidden": "true" }),
-        h("span", { class: "name" }, nameOf(game, board.seat), board.seat === game.seat ? " (you)" : ""),
+        h("span", { class: "name" }, nameOf(game, board.seat), board.seat === game.seat && !game.watching ? " (you)" : ""),
         scene.start === board.seat && h("span", { class: "badge", title: "start player" }, "start"),
         scene.to_decide === board.seat && h("span", { class: "badge to-decide" }, "to decide"),
       );
@@ -333,11 +329,11 @@ const symphony9 = (() => {
     return h(
       "section",
       { class: "card sheet", "aria-label": "Score sheet" },
-      h("h2", {}, winners.length > 1 ? `${winners.join(" and ")} share the win` : `${winners[0]} wins`),
+      h("h2", {}, winners.length > 1 ? `${listed(winners)} share the win` : `${winners[0]} wins`),
       h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Score sheet, table" }, h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "points"), scene.sheet.map((line, seat) => h("th", { scope: "col", class: line.rank === 1 ? "winner" : "" }, nameOf(game, seat), seat === game.seat ? " (you)" : "")))),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "points"), scene.sheet.map((line, seat) => h("th", { scope: "col", class: line.rank === 1 ? "winner" : "" }, nameOf(game, seat), seat === game.seat && !game.watching ? " (you)" : "")))),
         h("tbody", {},
           sources.map((source) => h("tr", {}, h("th", { scope: "row" }, label(source)), scene.sheet.map((line) => cell(line, line.breakdown[source])))),
           h("tr", { class: "sum" }, h("th", { scope: "row" }, "total"), scene.sheet.map((line) => cell(line, line.total))),

@@ -1,0 +1,123 @@
+"""`symphony9 play` and `symphony9 watch`: their options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from symphony9_env import files, records
+from symphony9_env.web.replay import DEFAULT_SEARCH, Critics, replay_data
+from symphony9_env.web.scene import Json
+
+GAMES_FOLDER: Final = "symphony9-games"
+LOOPBACK: Final = "127.0.0.1"
+
+
+def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    play = add("play", "play in the browser, against agents, saved policies and other people")
+    play.add_argument("--games", default=GAMES_FOLDER, help=f"folder to keep games in (default: {GAMES_FOLDER})")
+    _add_server(play)
+    play.set_defaults(run=_play)
+
+
+def _add_server(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--host", default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK}, this machine alone; 0.0.0.0: all)"
+    )
+    command.add_argument("--port", type=int, help="port to listen on (default: 8009, or a free one if that is taken)")
+    command.add_argument("--no-browser", action="store_true", help="only print the link")
+
+
+def add_watch(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    watch = add("watch", "watch recorded games in the browser")
+    watch.add_argument("files", nargs="+", metavar="FILE", help="game records")
+    watch.add_argument(
+        "--policy", default="policy", help="whose probabilities to show where no policy played; none: nobody's"
+    )
+    watch.add_argument(
+        "--search",
+        type=int,
+        default=DEFAULT_SEARCH,
+        help=f"playouts a decision of the search that comments; 0: none (default: {DEFAULT_SEARCH})",
+    )
+    watch.add_argument("--export", metavar="FILE", help="write one HTML file that needs no server, and stop")
+    _add_server(watch)
+    watch.set_defaults(run=_watch)
+
+
+def _need_server() -> None:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+        import websockets  # noqa: F401
+    except ImportError as error:
+        raise ValueError(f"{error.name} is not installed; pip install 'symphony9-env[play]'") from None
+
+
+def _play(chosen: argparse.Namespace) -> None:
+    _need_server()
+    from symphony9_env.web.app import make_app
+    from symphony9_env.web.serve import address_of, is_loopback, listen, serve
+    from symphony9_env.web.tables import Tables
+
+    tables = Tables(chosen.games)
+    bound = listen(chosen.host, chosen.port)
+    link = f"{address_of(bound)}/#{tables.host_token}"
+    for problem in tables.damaged:
+        print(f"symphony9: {tables.folder / problem}", file=sys.stderr)
+    running = sum(not table.is_over for table in tables.by_id.values())
+    print(f"Set up games at  {link}\nGames are kept in {tables.folder} ({running} of {len(tables.by_id)} not over)")
+    if not is_loopback(bound):
+        print("Listening to other machines: whoever has a link can use it; the traffic is not encrypted.")
+    print("Ctrl-C stops the server; the next start goes on with the same games and links.", flush=True)
+    threading.Thread(target=_warm_up, daemon=True).start()
+    serve(make_app(tables), bound, None if chosen.no_browser else link)
+
+
+def _warm_up() -> None:
+    """Let every kind of agent decide once, so that nobody waits for a compiler in the first game."""
+    from symphony9_env import agents, symphony9_v0
+
+    env = symphony9_v0.raw_env()
+    env.reset(seed=0)
+    for name in agents.names():
+        agents.make(name, seed=0).choose(env)
+
+
+def _watch(chosen: argparse.Namespace) -> None:
+    from symphony9_env.web.export import replay_page
+
+    if chosen.export is None:
+        _need_server()
+    policy = None if chosen.policy == "none" else chosen.policy
+    page = replay_page(_games(chosen.files, policy, chosen.search))
+    if chosen.export is not None:
+        files.write_text(Path(chosen.export), page)
+        print(f"{chosen.export}: games: {len(chosen.files)}, {len(page) / 1e6:.1f} MB")
+        return
+    from symphony9_env.web.app import make_watch_app
+    from symphony9_env.web.serve import address_of, listen, serve
+
+    bound = listen(chosen.host, chosen.port)
+    print(f"Watch at {address_of(bound)}/\nCtrl-C stops the server.", flush=True)
+    serve(make_watch_app(page), bound, None if chosen.no_browser else f"{address_of(bound)}/")
+
+
+def _games(paths: list[str], policy: str | None, search: int) -> list[Json]:
+    """Each file's game with its comments; a slow search shows how far it is."""
+    if search < 0:
+        raise ValueError(f"--search {search}; allowed: 0 (none) or a number of playouts")
+    games = []
+    for number, path in enumerate(paths, 1):
+        if sys.stderr.isatty():
+            print(f"\rreading game {number} of {len(paths)} ", end="\n" * (number == len(paths)), file=sys.stderr)
+        record = records.load(path)
+        try:
+            games.append(replay_data(record, Path(path).name, Critics(record, policy, search)))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    return games

@@ -1,0 +1,113 @@
+"""A record as data for the replay page: every position, what happened, and what a policy and search think of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from symphony9_env import agents, records
+from symphony9_env.actions import NAMES
+from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
+from symphony9_env.agents.search import SearchAgent
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.rules.state import OVER
+from symphony9_env.views import seat_view
+from symphony9_env.web.names import told_apart
+from symphony9_env.web.scene import Json, own, scene, setting
+from symphony9_env.web.story import opening, tell
+
+DEFAULT_SEARCH: Final = 400
+_ONE_ROW: Final = np.zeros(1, np.int64)
+_SHOWN: Final = 0.005  # probabilities below are left out
+
+
+class Critics:
+    """Who comments on decisions: policies by seat, and search."""
+
+    def __init__(self, record: records.Record, policy: str | None, search: int) -> None:
+        """`policy` speaks for every seat that was not played by a policy itself; None: nobody does. `search`: playouts
+        a decision, 0 for none."""
+        self.num_players = int(record["num_players"])
+        self.policies = [
+            _policy_of(name, self.num_players) or _need_policy(policy, self.num_players) for name in players_of(record)
+        ]
+        self.search = SearchAgent(search, seed=0) if search else None
+
+    def of(self, env: RawEnv) -> Json:
+        """What they think of the decision that is to be made."""
+        comment: Json = {}
+        policy = self.policies[env.deciding_seat]
+        if policy is not None:
+            odds, value = policy.opinion(env.game, _ONE_ROW)
+            shown = [(NAMES[action], float(odds[0, action])) for action in np.flatnonzero(odds[0] >= _SHOWN)]
+            comment["policy"] = policy.name
+            comment["odds"] = sorted(((name, round(chance, 4)) for name, chance in shown), key=lambda one: -one[1])
+            if value is not None:
+                comment["win"] = round(_chance(float(value[0]), self.num_players), 4)
+        if self.search is not None:
+            choice, wins = self.search.opinion(env.game, 0)
+            if wins:
+                comment["search"] = NAMES[choice]
+                comment["wins"] = {NAMES[action]: round(share, 3) for action, share in wins.items()}
+        return comment
+
+
+def _chance(value: float, num_players: int) -> float:
+    """The chance to win that an expected return tells: a win is +1, a loss shares -1 with the other losers."""
+    loss = -1 / (num_players - 1)
+    return min(max((value - loss) / (1 - loss), 0.0), 1.0)
+
+
+def players_of(record: records.Record) -> list[str]:
+    """Who sat where, if the record says so."""
+    names = record.get("players")
+    if not isinstance(names, list) or len(names) != record["num_players"]:
+        return [f"player_{seat}" for seat in range(record["num_players"])]
+    return [str(name) for name in names]
+
+
+def _policy_of(name: str, num_players: int) -> PolicyAgent | None:
+    """The policy that played under this name, if it is one that can be found."""
+    try:
+        return _need_policy(name, num_players)
+    except ValueError:
+        return None
+
+
+def _need_policy(name: str | None, num_players: int) -> PolicyAgent | None:
+    if name is None:
+        return None
+    agent = agents.make(name, seed=0)
+    if isinstance(agent, ShippedPolicy):
+        agent = agent.for_players(num_players)
+        agent.name = "policy"
+    if not isinstance(agent, PolicyAgent):
+        raise ValueError(f"{name!r} is no policy: it has no probabilities to show")
+    agent.check_players(num_players)
+    return agent
+
+
+def replay_data(record: records.Record, title: str, critics: Critics) -> Json:
+    """Everything that the page shows of one game."""
+    frames: list[Json] = []
+    before = None
+    for env in records.replay(record):
+        if before is None:
+            fixed, events = setting(seat_view(env.game, 0, 0)), opening(env.game)
+        else:
+            seat, action = env.moves[-1]
+            frames[-1]["move"] = {"seat": seat, "name": NAMES[action]}
+            events = tell(before, action, env.game)
+        frames.append({**_frame(env), "events": events})
+        if env.game["step"][0] != OVER:
+            frames[-1]["comment"] = critics.of(env)
+        before = env.game.copy()
+    players = [{"name": name} for name in told_apart(players_of(record))]
+    return {"title": title, "setting": fixed, "players": players, "frames": frames}
+
+
+def _frame(env: RawEnv) -> Json:
+    """A position with all hands open; the page covers them again when it shows one seat's view."""
+    seats = [seat_view(env.game, 0, seat, ledger=True) for seat in range(env.options.num_players)]
+    return {"scene": scene(seats[0]), "own": [own(view) for view in seats]}
