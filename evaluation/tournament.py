@@ -43,6 +43,8 @@ from symphony9_env.agents import Agent
 from symphony9_env.options import Options, check_seed
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.deals import pack_box
+from symphony9_env.web.export import replay_page
+from symphony9_env.web.replay import read_games
 
 BATCH_SECONDS: Final = 2.0  # how long a batch should take: so much is lost by a kill, so often the bar moves
 MAX_BATCH: Final = 4096
@@ -126,7 +128,9 @@ class Tournament:
             if one.game.number < self.num_records:
                 folder = self.folder.path / "records"
                 folder.mkdir(exist_ok=True)
-                records.save(record_of(one, self.options), folder / f"game-{one.game.number}.json")
+                players = [self.names[agent] for agent in one.game.agents]
+                record = {**record_of(one, self.options), "players": players}
+                records.save(record, folder / f"game-{one.game.number}.json")
         self.folder.add([line for one in played for line in lines_of(one, self.names, self.options)])
 
     def games(self) -> Games:
@@ -138,10 +142,12 @@ class Tournament:
         return summarise(self.games(), self.folder.settings)
 
     def finish(self, command: str) -> tuple[Results, Path]:
-        """Write results.json and report.html."""
+        """Write results.json, report.html and, if there are records, watch.html."""
         results = {**self.results(), "command": command}
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
+        if kept:
+            self.folder.write("watch.html", replay_page(read_games(kept, policy="policy", search=0)))
         return results, write_report(self.folder, results, self.games(), [file.name for file in kept])
 
 

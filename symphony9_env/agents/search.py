@@ -279,12 +279,13 @@ class SearchAgent(Agent):
         scratch, tree = self._rooms[thread]
         search_rows(games, rows, self.playouts, self._rivals, np.uint64(self.seed), scratch, tree, actions)
 
-    def opinion(self, games: Games, row: int) -> tuple[int, dict[int, float]]:
-        """Its choice in one game, and how often the playouts that began with each action it tried were won."""
+    def opinion(self, games: Games, row: int) -> tuple[int, dict[int, tuple[int, float]]]:
+        """Its choice in one game, and of each action that it tried: with how many playouts, and how many of them it won
+        (a shared win counts its share)."""
         choice = int(self.decide(games, np.array([row]))[0])
         if len(legal_numbers(games, row)) == 1:  # nothing was searched
             return choice, {}
         *_, visits, wins = self._rooms[0][1]
         return choice, {
-            action: float(wins[0, action] / visits[0, action]) for action in np.flatnonzero(visits[0]).tolist()
+            action: (int(visits[0, action]), float(wins[0, action])) for action in np.flatnonzero(visits[0]).tolist()
         }

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from symphony9_env import files, records
-from symphony9_env.web.replay import DEFAULT_SEARCH, Critics, replay_data
-from symphony9_env.web.scene import Json
+from symphony9_env import files
+from symphony9_env.web.replay import DEFAULT_SEARCH, read_games
 
 GAMES_FOLDER: Final = "symphony9-games"
 LOOPBACK: Final = "127.0.0.1"
@@ -94,7 +93,7 @@ def _watch(chosen: argparse.Namespace) -> None:
     if chosen.export is None:
         _need_server()
     policy = None if chosen.policy == "none" else chosen.policy
-    page = replay_page(_games(chosen.files, policy, chosen.search))
+    page = replay_page(read_games(chosen.files, policy, chosen.search))
     if chosen.export is not None:
         files.write_text(Path(chosen.export), page)
         print(f"{chosen.export}: games: {len(chosen.files)}, {len(page) / 1e6:.1f} MB")
@@ -105,19 +104,3 @@ def _watch(chosen: argparse.Namespace) -> None:
     bound = listen(chosen.host, chosen.port)
     print(f"Watch at {address_of(bound)}/\nCtrl-C stops the server.", flush=True)
     serve(make_watch_app(page), bound, None if chosen.no_browser else f"{address_of(bound)}/")
-
-
-def _games(paths: list[str], policy: str | None, search: int) -> list[Json]:
-    """Each file's game with its comments; a slow search shows how far it is."""
-    if search < 0:
-        raise ValueError(f"--search {search}; allowed: 0 (none) or a number of playouts")
-    games = []
-    for number, path in enumerate(paths, 1):
-        if sys.stderr.isatty():
-            print(f"\rreading game {number} of {len(paths)} ", end="\n" * (number == len(paths)), file=sys.stderr)
-        record = records.load(path)
-        try:
-            games.append(replay_data(record, Path(path).name, Critics(record, policy, search)))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-    return games

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -46,10 +50,10 @@ class Critics:
             if value is not None:
                 comment["win"] = round(_chance(float(value[0]), self.num_players), 4)
         if self.search is not None:
-            choice, wins = self.search.opinion(env.game, 0)
-            if wins:
+            choice, tried = self.search.opinion(env.game, 0)
+            if tried:
                 comment["search"] = NAMES[choice]
-                comment["wins"] = {NAMES[action]: round(share, 3) for action, share in wins.items()}
+                comment["tried"] = {NAMES[action]: (count, round(won, 1)) for action, (count, won) in tried.items()}
         return comment
 
 
@@ -111,3 +115,19 @@ def _frame(env: RawEnv) -> Json:
     """A position with all hands open; the page covers them again when it shows one seat's view."""
     seats = [seat_view(env.game, 0, seat, ledger=True) for seat in range(env.options.num_players)]
     return {"scene": scene(seats[0]), "own": [own(view) for view in seats]}
+
+
+def read_games(paths: Sequence[str | os.PathLike[str]], policy: str | None, search: int) -> list[Json]:
+    """The games in these files with their comments (see `Critics`); says how far it is, to a person."""
+    if search < 0:
+        raise ValueError(f"--search {search}; allowed: 0 (none) or a number of playouts")
+    games = []
+    for number, path in enumerate(paths, 1):
+        if sys.stderr.isatty():
+            print(f"\rreading game {number} of {len(paths)} ", end="\n" * (number == len(paths)), file=sys.stderr)
+        record = records.load(path)
+        try:
+            games.append(replay_data(record, Path(path).name, Critics(record, policy, search)))
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+    return games

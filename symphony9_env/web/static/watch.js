@@ -18,12 +18,14 @@
 
   const chosenSeat = () => (byId("seat").value === OPEN ? null : Number(byId("seat").value));
   const DOUBT = 0.05; // chances to win that are closer are as good as the same, with so few playouts
+  const ENOUGH = 10; // playouts to say anything of a move
 
   /* What search hopes to gain over the move that was made: a share of wins in its playouts. */
-  function gain(frame) {
-    const { move, comment } = frame;
+  function gain({ move, comment }) {
     if (!move || !comment?.search || comment.search === move.name) return 0;
-    return comment.wins[comment.search] - (comment.wins[move.name] ?? 0);
+    const [count, won] = comment.tried[move.name] ?? [0, 0];
+    const [most, best] = comment.tried[comment.search];
+    return count < ENOUGH ? 0 : best / most - won / count;
   }
   const isDoubt = (frame) => gain(frame) >= DOUBT;
   const isConcert = (frame) => frame.events.some((event) => event.kind === "concert");
@@ -64,9 +66,12 @@
   }
 
   function searchSays({ move, comment }) {
-    const share = (name) => (comment.wins[name] === undefined ? "not tried" : `wins ${percent(comment.wins[name])} of its playouts`);
-    if (!move || comment.search === move.name) return `Search would do the same: ${comment.search} ${share(comment.search)}.`;
-    return `Search would choose otherwise: ${comment.search} ${share(comment.search)}; ${move.name}: ${share(move.name)}.`;
+    const told = (name) => {
+      const [count, won] = comment.tried[name] ?? [0, 0];
+      return count ? `${name} wins ${percent(won / count)} of ${count} playouts` : `${name} was not tried`;
+    };
+    if (!move || comment.search === move.name) return `Search would do the same: ${told(comment.search)}.`;
+    return `Search would choose otherwise: ${told(comment.search)}; ${told(move.name)}.`;
   }
 
   /* Each seat's chance to win whenever it decided, as the policy saw it; ticks where search sees something clearly better. */
