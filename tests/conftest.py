@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from tests.web.report import LINES
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for line in LINES:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

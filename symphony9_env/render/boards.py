@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ from symphony9_env.render.pieces import (
     sheets,
     words,
 )
-from symphony9_env.views.seat import Board, ScoreLine, SeatView
+from symphony9_env.views.seat import Board, Points, SeatView
 
 _HEAD: Final = 58  # height of the title and the row of marks
 _NAMES: Final = 112  # widths of the first column and of the last
@@ -52,7 +53,7 @@ def draw_boards(drawing: Drawing, box: Box, view: SeatView) -> None:
     for row, musician in enumerate(view.musicians):
         mark(drawing, columns.middle(row), box.y + 43, 12, musician.name)
     words(drawing, purse + 8, box.y + 43, "money and furniture", 12, FAINT)
-    lines = view.score_sheet or {view.name: view.points}
+    lines: Mapping[str, Points] = view.score_sheet or {view.name: view.points}
     scores = 30 + _SCORE_LINE * len(lines)
     height = (box.height - _HEAD - scores - 8) / len(view.boards)
     for row, board in enumerate(view.boards):
@@ -124,7 +125,7 @@ def _purse(drawing: Drawing, cell: Box, board: Board) -> None:
         words(drawing, left, cell.middle + 13, f"sold this round: {sold}", 12, INK, fit=_PURSE - 12)
 
 
-def _scores(drawing: Drawing, box: Box, lines: dict[str, ScoreLine], columns: _Columns, view: SeatView) -> None:
+def _scores(drawing: Drawing, box: Box, lines: Mapping[str, Points], columns: _Columns, view: SeatView) -> None:
     """Points by source: everybody's at the end, before that the observer's own."""
     heading = "Final score" if view.score_sheet else "Your points if the game ended now"
     drawing.line((box.x + 8, box.y), (box.right - 8, box.y), FAINT)
@@ -137,8 +138,8 @@ def _scores(drawing: Drawing, box: Box, lines: dict[str, ScoreLine], columns: _C
         _score_line(drawing, place_, player, line, columns, view)
 
 
-def _score_line(drawing: Drawing, box: Box, player: str, line: ScoreLine, columns: _Columns, view: SeatView) -> None:
-    won = view.score_sheet is not None and line.rank == 1
+def _score_line(drawing: Drawing, box: Box, player: str, line: Points, columns: _Columns, view: SeatView) -> None:
+    won = view.score_sheet is not None and view.score_sheet[player].rank == 1
     if won:
         drawing.rectangle(box.x + 6, box.y + 1, box.width - 12, box.height - 2, faded(PALETTE["gold"], 0.75), radius=5)
     name = f"{player} wins" if won else player

@@ -49,12 +49,18 @@ class Board:
 
 
 @dataclass(frozen=True)
-class ScoreLine:
-    """One player's line of the score sheet."""
+class Points:
+    """One player's points, in all and by source."""
 
     total: float
+    breakdown: dict[str, float]
+
+
+@dataclass(frozen=True)
+class ScoreLine(Points):
+    """One player's line of the score sheet."""
+
     rank: int  # 1 for the winners
-    breakdown: dict[str, float]  # points by source
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class SeatView:
     boards: tuple[Board, ...]  # the observer first, then clockwise; the bot last
     hand: tuple[int, int | None] | None  # the observer's own closed hand: total, furniture value in it
     legal: tuple[int, ...]  # action numbers; empty unless the observer is to decide
-    points: ScoreLine  # the observer's own, if the game ended now
+    points: Points  # the observer's own, if the game ended now; his rank would tell of the others' money
     score_sheet: dict[str, ScoreLine] | None  # everybody's, once the game is over
 
     @property
@@ -133,7 +139,7 @@ def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> Seat
         boards=tuple(_board(game, board, ledger or over or board == seat) for board in order),
         hand=None if game.hand[seat] == NONE else (int(game.hand[seat]), _value(game.hand_token[seat])),
         legal=legal_numbers(games, index) if game.player == seat else (),
-        points=sheet[f"player_{seat}"],
+        points=Points(sheet[f"player_{seat}"].total, sheet[f"player_{seat}"].breakdown),
         score_sheet=sheet if over else None,
     )
 

@@ -239,7 +239,9 @@ async def _create_table(request: Request) -> Response:
 
 
 async def _look(request: Request) -> Response:
-    table, seat = _hall(request).tables.seat_of(_token(request))
+    hall = _hall(request)
+    table, seat = hall.tables.seat_of(_token(request))
+    await hall.let_agents_play(table)
     about = primer(len(table.seats), table.env.options.discussion)
     return JSONResponse({**table.message(seat), "primer": about})
 
@@ -282,7 +284,9 @@ async def _events(socket: WebSocket) -> None:
         await socket.close(4403, str(error))
     except TimeoutError:
         await socket.close(4401, "no token")
-    except (WebSocketDisconnect, KeyError):  # closed; or bytes where a text was expected
+    except KeyError:  # bytes where a text was expected
+        await socket.close(4400, "needed: a token, as text")
+    except WebSocketDisconnect:
         pass
 
 

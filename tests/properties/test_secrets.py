@@ -15,18 +15,18 @@ from symphony9_env.envs.aec import RawEnv
 from symphony9_env.records import replay
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.state import DECISIONS, NONE, Games, look_at
-from symphony9_env.views import FIELDS, describe, observation_size, resample, seat_view
+from symphony9_env.views import FIELDS, SeatView, describe, observation_size, resample, seat_view
 from symphony9_env.views.vector import observe
 from tests.properties.strategies import moves, positions, rngs
 from tests.table import bids, legal, play, play_until, quiet, see, table
 
 
-def seen_by(games: Games, seat: int, ledger: bool = False) -> tuple[bytes, str, tuple[int, ...]]:
-    """All that reaches a seat: its vector, its text, its legal actions."""
+def seen_by(games: Games, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
+    """All that reaches a seat: its vector, its text, and the view that pictures and pages are made from."""
     vector = np.zeros(observation_size(ledger), np.float32)
     observe(games, 0, seat, vector)
     view = seat_view(games, 0, seat, ledger)
-    return vector.tobytes(), describe(view), view.legal
+    return vector.tobytes(), describe(view), view
 
 
 def change_secrets(game: Any, seat: int, rng: np.random.Generator) -> None:
