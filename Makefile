@@ -1,5 +1,5 @@
 # make install   a virtual environment in .venv with the package and all extras that live together
-# make test      that, then every check: lint, types, tests
+# make test      that and a Chromium, if there is none, then every check: lint, types, tests
 # make check     the checks alone
 # make test-integrations   other people's libraries, in environments of their own: .venv-integrations, .venv-latest
 # make train     install, train a small policy for some minutes, evaluate it (TRAIN_OUT: where to)
@@ -15,7 +15,7 @@ NEWEST_GYMNASIUM := 1.4.0
 
 TRAIN_OUT ?= runs/quick
 
-.PHONY: install test check test-integrations train lint types tests golden docs figures clean
+.PHONY: install test browser check test-integrations train lint types tests golden docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -25,7 +25,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
 	touch $@
 
-test: install check
+test: install browser check
+
+# What tests/web drives.
+browser: install
+	VENV=$(VENV) .ci/chromium
 
 check: lint types tests
 

@@ -37,6 +37,7 @@ def _bind(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(address)
+        bound.listen()  # who comes before the server is ready waits for it
     except OSError:
         bound.close()
         raise
