@@ -74,9 +74,10 @@ golden:
 docs:
 	$(BIN)/python -m tests.test_docs
 
-# Draw the pictures of the table in docs/ anew.
+# Draw the pictures of the table and the pages in docs/ anew.
 figures:
 	$(BIN)/python -m tests.render.figures
+	$(BIN)/python -m tests.web.figures
 
 clean:
 	rm -rf $(VENV) $(VENV)-integrations $(VENV)-latest .mypy_cache .pytest_cache .ruff_cache .hypothesis
