@@ -41,7 +41,7 @@ def show(browser: Browser, url: str, name: str, width: int, height: int, go: str
         screen.page.select_option("#seat", go)
     screen.page.wait_for_timeout(1500)  # bars have come to rest
     shot = Image.open(io.BytesIO(screen.page.screenshot()))
-    shot.quantize(128).save(FIGURES / name, optimize=True)  # a third of the size, and it looks the same
+    shot.quantize(240).save(FIGURES / name, optimize=True)  # a third of the size, and it looks the same
     screen.context.close()
 
 
