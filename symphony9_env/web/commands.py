@@ -19,6 +19,7 @@ LOOPBACK: Final = "127.0.0.1"
 def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     play = add("play", "play in the browser, against agents, saved policies and other people")
     play.add_argument("--games", default=GAMES_FOLDER, help=f"folder to keep games in (default: {GAMES_FOLDER})")
+    play.add_argument("--seed", type=int, help="of the deals; drawn by chance unless it is given here or on the page")
     _add_server(play)
     play.set_defaults(run=_play)
 
@@ -63,7 +64,7 @@ def _play(chosen: argparse.Namespace) -> None:
     from symphony9_env.web.serve import address_of, is_loopback, listen, serve
     from symphony9_env.web.tables import Tables
 
-    tables = Tables(chosen.games)
+    tables = Tables(chosen.games, chosen.seed)
     bound = listen(chosen.host, chosen.port)
     link = f"{address_of(bound)}/#{tables.host_token}"
     for problem in tables.damaged:

@@ -16,10 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from symphony9_env import agents, files, records
 from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import SEED_BITS, OptionValues, check_num_players
+from symphony9_env.options import SEED_BITS, OptionValues, check_num_players, check_seed
 from symphony9_env.rules.state import OVER, Games
 from symphony9_env.views import seat_view
 from symphony9_env.web.names import clean_name, told_apart
@@ -114,8 +116,10 @@ class Table:
 class Tables:
     """All tables of a server, in a folder."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], seed: int | None = None) -> None:
+        """`seed`: of the games' own seeds, where the host gives none; else they are drawn by chance."""
         self.folder = files.make_folder(folder)
+        self._seeds = None if seed is None else np.random.default_rng(check_seed(seed))
         self.by_id: dict[str, Table] = {}
         self._by_token: dict[str, tuple[Table, int]] = {}
         self.damaged: list[str] = []  # what could not be read again, and why
@@ -142,7 +146,7 @@ class Tables:
         try:
             options = _options(wish.get("options", {}), len(wish["seats"]))
             env = RawEnv(**options)
-            env.reset(seed=secrets.randbits(SEED_BITS) if wish.get("seed") is None else wish["seed"])
+            env.reset(seed=self._new_seed() if wish.get("seed") is None else wish["seed"])
             seats = [_seat(entry, number) for number, entry in enumerate(wish["seats"])]
             for seat, name in zip(seats, told_apart([seat.name for seat in seats]), strict=True):
                 seat.name = name
@@ -167,6 +171,9 @@ class Tables:
         for number, seat in enumerate(table.seats):
             if seat.token:
                 self._by_token[seat.token] = (table, number)
+
+    def _new_seed(self) -> int:
+        return secrets.randbits(SEED_BITS) if self._seeds is None else int(self._seeds.integers(2**SEED_BITS))
 
     def _new_id(self) -> str:
         number = max((int(name) for name in self.by_id), default=0) + 1

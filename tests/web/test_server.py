@@ -62,6 +62,17 @@ def test_the_file_of_a_game_is_a_record_with_who_played(tmp_path: Path) -> None:
     assert (record["seed"], record["discussion"], record["players"]) == (5, True, ["Ann 0", "planner"])
 
 
+def test_a_server_with_a_seed_deals_the_same_games_again(tmp_path: Path) -> None:
+    def dealt(folder: str, seed: int | None) -> list[Any]:
+        tables = Tables(tmp_path / folder, seed)
+        games = [tables.create({"seats": [{}, {}]}) for _ in range(3)]
+        return [game.env.record()["setup"] for game in games]
+
+    assert dealt("a", 5) == dealt("b", 5)
+    assert dealt("c", 6) != dealt("b", 5)
+    assert dealt("d", None) != dealt("e", None)
+
+
 def everything(text: str) -> list[Any]:
     """All keys and values, at any depth."""
 
