@@ -128,7 +128,7 @@ class Tournament:
             if one.game.number < self.num_records:
                 folder = self.folder.path / "records"
                 folder.mkdir(exist_ok=True)
-                players = [self.names[agent] for agent in one.game.agents]
+                players = [{"name": self.names[agent], "agent": self.names[agent]} for agent in one.game.agents]
                 record = {**record_of(one, self.options), "players": players}
                 records.save(record, folder / f"game-{one.game.number}.json")
         self.folder.add([line for one in played for line in lines_of(one, self.names, self.options)])

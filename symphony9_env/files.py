@@ -22,13 +22,13 @@ def write_text(path: Path, text: str) -> None:
     write(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
-def make_folder(path: str | os.PathLike[str]) -> Path:
-    """A folder that can be written to; a ValueError says why it can't."""
+def make_folder(path: str | os.PathLike[str], option: str = "--out") -> Path:
+    """A folder that can be written to; a ValueError says why it can't, and which option named it."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / ".probe", "")
         (folder / ".probe").unlink()
     except OSError as error:
-        raise ValueError(f"--out {folder}: can't be written to ({error.strerror})") from None
+        raise ValueError(f"{option} {folder}: can't be written to ({error.strerror})") from None
     return folder

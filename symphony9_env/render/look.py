@@ -55,6 +55,14 @@ PALETTE: Final[dict[str, str]] = {
     "medium": "#a9cce6",
     "high": "#6aa6d0",
     "fail": "#f3d9c4",
+    "royal": "#ecd9a0",
+    "glow": "#fff6dc",  # behind what counts now
+    "dark-gold": "#7a5900",
+    "hover": "#e8f1f8",
+    "pressed": "#004580",
+    "focus": "#d97900",
+    "warn": "#9b3d00",
+    "warn-line": "#c98a5a",
 }
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

@@ -19,13 +19,13 @@ import asyncio
 import contextlib
 import hmac
 import json
-from pathlib import Path
+from collections import Counter
 from typing import Any, Final
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -37,12 +37,13 @@ from symphony9_env import agents
 from symphony9_env.options import SCORING, TRACKS
 from symphony9_env.render.look import look_css
 from symphony9_env.views.primer import primer
-from symphony9_env.web.names import clean_name
-from symphony9_env.web.tables import RequestError, Table, Tables
+from symphony9_env.web.export import STATIC
+from symphony9_env.web.keeping import Tables
+from symphony9_env.web.tables import RequestError, Table, make_table
 
-STATIC: Final = Path(__file__).parent / "static"
 MAX_BODY: Final = 8 * 1024
 MAX_SOCKET_MESSAGE: Final = 1024
+MAX_SOCKETS: Final = 8  # for each seat
 # How long a move waits for the agents' answers before it is answered itself; later ones come by the WebSocket.
 PATIENCE: Final = 0.5
 
@@ -62,6 +63,7 @@ class Hall:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        self.sockets: Counter[str] = Counter()  # open ones, by token
         self._changed: dict[str, asyncio.Event] = {}
         self._agents_at_work: dict[str, asyncio.Task[None]] = {}
 
@@ -69,45 +71,58 @@ class Hall:
         """Wake everybody who waits for this table."""
         self._changed.pop(table.id, asyncio.Event()).set()
 
-    def keep(self, table: Table) -> None:
-        try:
-            self.tables.save(table)
-        except (ValueError, OSError) as error:
-            raise RequestError(507, f"the move is made, but the game could not be saved: {error}") from None
-
     async def news(self, table: Table) -> None:
         """Until something has changed."""
         await self._changed.setdefault(table.id, asyncio.Event()).wait()
 
+    def keep(self, table: Table) -> None:
+        """Save it; what is in the way is told to the people at the table, and the game goes on."""
+        try:
+            self.tables.save(table)
+            table.problem = None
+        except (ValueError, OSError) as error:
+            table.problem = f"the game goes on, but it could not be saved: {error}"
+
+    def start_agents(self, table: Table) -> asyncio.Task[None] | None:
+        """If it is their turn."""
+        task = self._agents_at_work.get(table.id)
+        if table.agent_to_move is not None and (task is None or task.done()):
+            task = self._agents_at_work[table.id] = asyncio.create_task(self._agents_play(table))
+        return task
+
     async def let_agents_play(self, table: Table) -> None:
         """Start the agents if it is their turn, and wait for them a little."""
-        if table.agent_to_move is None:
-            return
-        task = self._agents_at_work.get(table.id)
-        if task is None or task.done():
-            task = self._agents_at_work[table.id] = asyncio.create_task(self._agents_play(table))
-        await asyncio.wait([task], timeout=PATIENCE)
+        if (task := self.start_agents(table)) is not None:
+            await asyncio.wait([task], timeout=PATIENCE)
 
     async def _agents_play(self, table: Table) -> None:
         """Agents think in threads, which only read; every move is made here, so nobody sees half of one."""
         while (agent := table.agent_to_move) is not None:
-            table.play(await run_in_threadpool(agent.choose, table.env))
+            try:
+                table.play(await to_thread.run_sync(agent.choose, table.env, abandon_on_cancel=True))
+            except Exception as error:
+                table.problem = f"{agent.name} can't go on: {error}"
+                self.announce(table)
+                raise
             self.announce(table)
-        self.tables.save(table)
+        self.keep(table)
 
     async def close(self) -> None:
-        for task in self._agents_at_work.values():
-            task.cancel()
-        await asyncio.gather(*self._agents_at_work.values(), return_exceptions=True)
+        """What agents have played is saved; what they were thinking about, they will think about again."""
+        for number, task in self._agents_at_work.items():
+            if not task.done():
+                task.cancel()
+                self.keep(self.tables.by_id[number])
+        self.tables.close()
 
 
-def make_app(tables: Tables) -> Starlette:
+def make_app(tables: Tables) -> ASGIApp:
     hall = Hall(tables)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> Any:
         for table in tables.by_id.values():  # games that were stopped in an agent's turn
-            await hall.let_agents_play(table)
+            hall.start_agents(table)
         yield
         await hall.close()
 
@@ -125,22 +140,21 @@ def make_app(tables: Tables) -> Starlette:
             WebSocketRoute("/api/seat/events", _events),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        middleware=[Middleware(SafeHeaders)],
-        exception_handlers={RequestError: _refuse, HTTPException: _refuse},
+        exception_handlers={RequestError: _refuse, HTTPException: _refuse, Exception: _fail},
         lifespan=lifespan,
         max_body_size=MAX_BODY,
     )
     app.state.hall = hall
-    return app
+    return SafeHeaders(app)
 
 
-def make_watch_app(page: str) -> Starlette:
+def make_watch_app(page: str) -> ASGIApp:
     """One page that has everything in it."""
 
     async def watch(request: Request) -> Response:
         return HTMLResponse(page)
 
-    return Starlette(routes=[Route("/", watch)], middleware=[Middleware(SafeHeaders, inline=True)])
+    return SafeHeaders(Starlette(routes=[Route("/", watch)]), inline=True)
 
 
 class SafeHeaders:
@@ -176,7 +190,16 @@ async def _look_css(request: Request) -> Response:
 async def _refuse(request: Request, error: Any) -> Response:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-    return JSONResponse({"error": str(error)}, error.status)
+    return _error(str(error), error.status)
+
+
+async def _fail(request: Request, error: Exception) -> Response:
+    return _error(f"the server could not do that: {type(error).__name__}", 500)
+
+
+def _error(text: str, status: int) -> Response:
+    """What can't be written (half of a letter, from a request) is left out."""
+    return JSONResponse({"error": text.encode("utf-8", "replace").decode()}, status)
 
 
 def _hall(request: Request | WebSocket) -> Hall:
@@ -233,7 +256,9 @@ async def _list_tables(request: Request) -> Response:
 
 async def _create_table(request: Request) -> Response:
     tables = _need_host(request)
-    table = tables.create(await _body(request))
+    wish = await _body(request)
+    number, seed = tables.reserve()
+    table = tables.open(await run_in_threadpool(make_table, number, seed, wish))
     await _hall(request).let_agents_play(table)
     return JSONResponse(_summary(table), 201)
 
@@ -251,8 +276,8 @@ async def _move(request: Request) -> Response:
     table, seat = hall.tables.seat_of(_token(request))
     body = await _body(request)
     table.play_for(seat, body.get("action"), body.get("turn"))
-    hall.announce(table)
     hall.keep(table)
+    hall.announce(table)
     await hall.let_agents_play(table)
     return JSONResponse(table.message(seat))
 
@@ -260,12 +285,9 @@ async def _move(request: Request) -> Response:
 async def _rename(request: Request) -> Response:
     hall = _hall(request)
     table, seat = hall.tables.seat_of(_token(request))
-    name = (await _body(request)).get("name")
-    if not isinstance(name, str):
-        raise RequestError(400, f"name={name!r}; needed: a text")
-    table.seats[seat].name = clean_name(name, table.seats[seat].name)
-    hall.announce(table)
+    table.rename(seat, (await _body(request)).get("name"))
     hall.keep(table)
+    hall.announce(table)
     return JSONResponse(table.message(seat))
 
 
@@ -273,15 +295,20 @@ async def _events(socket: WebSocket) -> None:
     hall = _hall(socket)
     await socket.accept()
     try:
-        table, seat = hall.tables.seat_of(await asyncio.wait_for(socket.receive_text(), 10))
+        token = await asyncio.wait_for(socket.receive_text(), 10)
+        table, seat = hall.tables.seat_of(token)
+        if hall.sockets[token] >= MAX_SOCKETS:
+            raise RequestError(429, f"this seat is open in {MAX_SOCKETS} places already")
+        hall.sockets[token] += 1
         sender = asyncio.create_task(_send_news(socket, hall, table, seat))
         try:
             while True:  # nothing more is expected; this ends when the page is closed
                 await socket.receive_text()
         finally:
             sender.cancel()
+            hall.sockets[token] -= 1
     except RequestError as error:
-        await socket.close(4403, str(error))
+        await socket.close(4000 + error.status, str(error))
     except TimeoutError:
         await socket.close(4401, "no token")
     except KeyError:  # bytes where a text was expected

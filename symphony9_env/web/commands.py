@@ -61,21 +61,29 @@ def _need_server() -> None:
 def _play(chosen: argparse.Namespace) -> None:
     _need_server()
     from symphony9_env.web.app import make_app
+    from symphony9_env.web.keeping import Tables
     from symphony9_env.web.serve import address_of, is_loopback, listen, serve
-    from symphony9_env.web.tables import Tables
 
-    tables = Tables(chosen.games, chosen.seed)
     bound = listen(chosen.host, chosen.port)
+    try:
+        tables = Tables(chosen.games, chosen.seed)
+    except ValueError:
+        bound.close()
+        raise
     link = f"{address_of(bound)}/#{tables.host_token}"
     for problem in tables.damaged:
         print(f"symphony9: {tables.folder / problem}", file=sys.stderr)
     running = sum(not table.is_over for table in tables.by_id.values())
     print(f"Set up games at  {link}\nGames are kept in {tables.folder} ({running} of {len(tables.by_id)} not over)")
-    if not is_loopback(bound):
-        print("Listening to other machines: whoever has a link can use it; the traffic is not encrypted.")
+    _warn(is_loopback(bound))
     print("Ctrl-C stops the server; the next start goes on with the same games and links.", flush=True)
     threading.Thread(target=_warm_up, daemon=True).start()
     serve(make_app(tables), bound, None if chosen.no_browser else link)
+
+
+def _warn(is_private: bool) -> None:
+    if not is_private:
+        print("Listening to other machines: whoever has a link can use it; the traffic is not encrypted.")
 
 
 def _warm_up() -> None:
@@ -100,8 +108,9 @@ def _watch(chosen: argparse.Namespace) -> None:
         print(f"{chosen.export}: games: {len(chosen.files)}, {len(page) / 1e6:.1f} MB")
         return
     from symphony9_env.web.app import make_watch_app
-    from symphony9_env.web.serve import address_of, listen, serve
+    from symphony9_env.web.serve import address_of, is_loopback, listen, serve
 
     bound = listen(chosen.host, chosen.port)
+    _warn(is_loopback(bound))
     print(f"Watch at {address_of(bound)}/\nCtrl-C stops the server.", flush=True)
     serve(make_watch_app(page), bound, None if chosen.no_browser else f"{address_of(bound)}/")

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,7 +34,8 @@ class Critics:
         a decision, 0 for none."""
         self.num_players = int(record["num_players"])
         self.policies = [
-            _policy_of(name, self.num_players) or _need_policy(policy, self.num_players) for name in players_of(record)
+            _policy_of(one["agent"], self.num_players) or _need_policy(policy, self.num_players)
+            for one in players_of(record)
         ]
         self.search = SearchAgent(search, seed=0) if search else None
 
@@ -63,18 +64,23 @@ def _chance(value: float, num_players: int) -> float:
     return min(max((value - loss) / (1 - loss), 0.0), 1.0)
 
 
-def players_of(record: records.Record) -> list[str]:
-    """Who sat where, if the record says so."""
-    names = record.get("players")
-    if not isinstance(names, list) or len(names) != record["num_players"]:
-        return [f"player_{seat}" for seat in range(record["num_players"])]
-    return [str(name) for name in names]
+def players_of(record: records.Record) -> list[Json]:
+    """Who sat where, if the record says so: a name and, if it was no person, an agent as `agents.make` takes it."""
+    given = record.get("players")
+    if not isinstance(given, list) or len(given) != record["num_players"]:
+        given = [None] * record["num_players"]
+    players = [one if isinstance(one, dict) else {} for one in given]
+    return [
+        {"name": str(one.get("name", f"player_{seat}")), "agent": one.get("agent")} for seat, one in enumerate(players)
+    ]
 
 
-def _policy_of(name: str, num_players: int) -> PolicyAgent | None:
-    """The policy that played under this name, if it is one that can be found."""
+def _policy_of(agent: Any, num_players: int) -> PolicyAgent | None:
+    """The policy that played, if it was one that is still there."""
+    if agent != agents.SHIPPED and not (isinstance(agent, str) and os.path.isfile(agent)):
+        return None
     try:
-        return _need_policy(name, num_players)
+        return _need_policy(agent, num_players)
     except ValueError:
         return None
 
@@ -107,7 +113,7 @@ def replay_data(record: records.Record, title: str, critics: Critics) -> Json:
         if env.game["step"][0] != OVER:
             frames[-1]["comment"] = critics.of(env)
         before = env.game.copy()
-    players = [{"name": name} for name in told_apart(players_of(record))]
+    players = [{"name": name} for name in told_apart([one["name"] for one in players_of(record)])]
     return {"title": title, "setting": fixed, "players": players, "frames": frames}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, NAMES, NO_TOKEN, PASS, SELL, TAKE
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, scoring_method
-from symphony9_env.render.look import MARKS, PALETTE, SHAPES, title
+from symphony9_env.render.look import MARKS, SHAPES, title
 from symphony9_env.rules.game import PRICE_4, PRICE_8
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views import Board, Musician, SeatView
@@ -50,7 +50,6 @@ def setting(view: SeatView) -> Json:
             for musician in view.musicians
         ],
         "shapes": SHAPES,
-        "palette": PALETTE,
     }
 
 

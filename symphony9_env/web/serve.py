@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from symphony9_env.web.app import MAX_SOCKET_MESSAGE
 
 DEFAULT_PORT: Final = 8009
-LOOPBACK: Final = "127.0.0.1"
+MAX_CONNECTIONS: Final = 1000
 
 
 def listen(host: str, port: int | None) -> socket.socket:
@@ -45,12 +45,21 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def address_of(bound: socket.socket) -> str:
-    """Where a browser on this machine finds it."""
+    """Where a browser finds it; on all addresses, the one by which other machines reach this one."""
     host, port = bound.getsockname()[:2]
-    number = ipaddress.ip_address(host)
-    if number.is_unspecified:
-        host = LOOPBACK
+    if ipaddress.ip_address(host).is_unspecified:
+        host = _own_address()
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _own_address() -> str:
+    """By which this machine would talk to others (nothing is sent); its loopback address if it knows no others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
 
 
 def is_loopback(bound: socket.socket) -> bool:
@@ -60,7 +69,12 @@ def is_loopback(bound: socket.socket) -> bool:
 def serve(app: ASGIApp, bound: socket.socket, page: str | None) -> None:
     """Until Ctrl-C; `page` is opened in the browser once the server answers."""
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, ws_max_size=MAX_SOCKET_MESSAGE, timeout_graceful_shutdown=2
+        app,
+        log_level="warning",
+        access_log=False,
+        ws_max_size=MAX_SOCKET_MESSAGE,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=MAX_CONNECTIONS,
     )
     server = _Server(config, page)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again once it has shut down

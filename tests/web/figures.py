@@ -17,8 +17,9 @@ from playwright.sync_api import Browser
 from symphony9_env import agents
 from symphony9_env.web.app import make_app
 from symphony9_env.web.export import replay_page
+from symphony9_env.web.keeping import Tables
 from symphony9_env.web.replay import DEFAULT_SEARCH, read_games
-from symphony9_env.web.tables import Table, Tables
+from symphony9_env.web.tables import Table
 from tests.web.browser import Screen, chromium, running
 
 FIGURES = Path(__file__).parent.parent.parent / "docs" / "figures"

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from symphony9_env.web.app import make_app
-from symphony9_env.web.tables import Tables
+from symphony9_env.web.keeping import Tables
 
 Json = dict[str, Any]
 

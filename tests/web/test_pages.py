@@ -14,8 +14,8 @@ from symphony9_env import records, symphony9_v0
 from symphony9_env.agents import make
 from symphony9_env.web.app import make_app, make_watch_app
 from symphony9_env.web.export import replay_page
+from symphony9_env.web.keeping import Tables
 from symphony9_env.web.replay import read_games
-from symphony9_env.web.tables import Tables
 from tests.web.browser import Screen, chromium, running
 from tests.web.report import report
 
@@ -119,11 +119,42 @@ def test_reloading_and_a_restarted_server_lose_nothing(browser: Browser, tables:
         screen.page.wait_for_selector("#question.asked")
         assert screen.page.locator("#log").inner_text() == log
     screen.page.wait_for_selector("text=Connection lost")
+    tables.close()
     with running(make_app(Tables(tables.folder)), port):
         expect(screen.page.locator("#connection")).to_have_text("")
         assert screen.page.locator("#log").inner_text() == log
         play(screen, 5)
     assert all("WebSocket" in complaint or "ERR_CONNECTION" in complaint for complaint in screen.complaints)
+
+
+def test_a_concert_is_shown_being_resolved(browser: Browser, tables: Tables) -> None:
+    """What everybody gave moves in, and stays in the question until the next own move, though the agents play on."""
+    with running(make_app(tables)) as address:
+        table = tables.create({"seats": [{"name": "Ann"}, {"agent": "planner"}, {"agent": "greedy"}], "seed": 3})
+        screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
+        page = screen.page
+        page.wait_for_selector("#question.asked")
+        while not page.locator("#question button.bid").count():
+            play(screen, 0)
+            page.wait_for_selector("#question.asked")
+        page.click("#question button.bid >> nth=3")
+        page.wait_for_selector(".gauge.new .given")
+        page.wait_for_timeout(300)
+        assert page.locator(".gauge.new .given").count() > 0
+        page.wait_for_selector("#question.asked")
+        expect(page.locator(".resolved")).to_contain_text("Ann gave $3")
+        expect(page.locator(".resolved")).to_contain_text("Total")
+        expect(page.locator("#said")).to_contain_text("Ann gave $3")
+        assert screen.complaints == []
+
+
+def test_another_link_in_the_same_tab_is_another_seat(browser: Browser, tables: Tables) -> None:
+    with running(make_app(tables)) as address:
+        table = tables.create({"seats": [{"name": "Ann"}, {"name": "Bob"}], "seed": 3})
+        screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
+        expect(screen.page.locator("#where")).to_contain_text("Ann")
+        screen.page.goto(f"{address}/play#{table.seats[1].token}")
+        expect(screen.page.locator("#where")).to_contain_text("Bob")
 
 
 def test_the_keyboard_is_enough(browser: Browser, tables: Tables) -> None:
@@ -136,12 +167,13 @@ def test_the_keyboard_is_enough(browser: Browser, tables: Tables) -> None:
         expect(page.locator("#question [aria-label^='Take a Bach cube']")).to_be_focused()
         page.keyboard.press("Enter")
         page.wait_for_selector("#log >> text=takes a Bach cube")
+        page.wait_for_selector("#question.asked")
         while not page.locator("#question button.bid").count():
-            page.wait_for_selector("#question.asked")
             before = screen.num_lines()
             page.keyboard.press("p" if page.locator("#question button.pass").count() else "1")
             page.keyboard.press("Enter")
             page.wait_for_function("before => document.querySelectorAll('#log li').length > before", arg=before)
+            page.wait_for_selector("#question.asked")
         page.keyboard.press("3")
         page.keyboard.press("Enter")
         page.wait_for_selector("#log >> text=gave $3")
@@ -209,7 +241,8 @@ def recorded(folder: Path, num_players: int, seed: int) -> Path:
     while not all(env.terminations.values()):
         env.step(agent.choose(env))
     path = folder / f"game-{num_players}.json"
-    records.save({**env.record(), "players": ["policy", "</script><b>Bob</b>", "policy", "Ann"][:num_players]}, path)
+    names = ["policy", "</script><b>Bob</b>", "policy", "Ann"][:num_players]
+    records.save({**env.record(), "players": [{"name": name, "agent": None} for name in names]}, path)
     return path
 
 
@@ -223,8 +256,6 @@ def test_a_replay_by_buttons_keys_and_slider(browser: Browser, tmp_path: Path) -
         last = len(records.load(paths[1])["actions"])
         expect(where).to_have_text(f"Move 0 of {last} · round 1 of 6")
         page.click("#next")
-        page.keyboard.press("Escape")
-        page.locator("h1").click()
         page.keyboard.press("ArrowRight")
         expect(where).to_contain_text("Move 2 of")
         page.click("#concert")
@@ -244,6 +275,12 @@ def test_a_replay_by_buttons_keys_and_slider(browser: Browser, tmp_path: Path) -
         page.select_option("#seat", "3")
         assert page.locator(".boards .status").filter(has_text=re.compile(r"^\$\d+, furniture")).count() == 0
         assert page.locator("b", has_text="</script>").count() > 0  # the name, as text
+        frames = read_games([paths[1]], None, 0)[0]["frames"]
+        for number in (30, 31, 32, 33):  # only this seat's own thoughts
+            page.locator("#time").fill(str(number))
+            own = frames[number]["scene"]["to_decide"] == 3
+            assert (page.locator("#comment .odds li").count() > 0) == own
+        page.locator("#time").fill("30")
         page.reload()
         expect(where).to_contain_text("Move 30 of")
         assert screen.complaints == []

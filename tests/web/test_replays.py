@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +23,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A game of two policies, greedy and a person."""
     env = symphony9_v0.raw_env(num_players=3)
     env.reset(seed=8)
-    players = [agents.make(name, seed=1) for name in ("policy", "greedy", "planner")]
+    made = [agents.make(name, seed=1) for name in ("policy", "greedy", "planner")]
     while not all(env.terminations.values()):
-        env.step(players[env.deciding_seat].choose(env))
+        env.step(made[env.deciding_seat].choose(env))
     file = tmp_path_factory.mktemp("games") / "game.json"
-    records.save({**env.record(), "players": ["policy", "greedy", "</script><script>alert(1)</script>"]}, file)
+    players = [{"name": name, "agent": name} for name in ("policy", "greedy")]
+    script = {"name": "</script><script>alert(1)</script>", "agent": None}
+    records.save({**env.record(), "players": [*players, script]}, file)
     return file
 
 
@@ -62,6 +66,17 @@ def test_a_policy_that_played_speaks_for_itself_and_search_for_all(path: Path) -
             assert comment["tried"][comment["search"]][0] == max(count for count, _ in comment["tried"].values())
 
 
+def test_a_person_called_policy_and_files_that_are_none_get_no_comment_of_their_own(path: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.safetensors")
+    for player in (
+        {"name": "policy", "agent": None},
+        {"name": "x", "agent": str(tmp_path / "fifo.safetensors")},
+        {"name": "x", "agent": "/" + "a" * 5000},
+    ):
+        record = {**records.load(path), "players": [player] * 3}
+        assert Critics(record, None, 0).policies == [None] * 3
+
+
 def test_a_policy_s_opinion_is_its_play(path: Path) -> None:
     agent = agents.make("policy", seed=0)
     assert isinstance(agent, agents.policy.ShippedPolicy)
@@ -90,11 +105,12 @@ def test_no_text_of_a_record_ends_the_page_s_script(path: Path) -> None:
 def test_players_without_names_and_bad_names_are_seats() -> None:
     env = symphony9_v0.raw_env(num_players=2)
     env.reset(seed=0)
-    for names in (None, "Ann", ["Ann"]):
-        record = {**env.record(), "players": names}
+    odd: list[Any] = [None, "Ann", ["Ann", 5], [{"name": "Ann"}], [{}, {"agent": 7}]]
+    for players in odd:
+        record = {**env.record(), "players": players}
         game = replay_data(record, "x", Critics(record, None, 0))
         assert [player["name"] for player in game["players"]] == ["player_0", "player_1"]
-    record = {**env.record(), "players": ["greedy", "greedy"]}
+    record = {**env.record(), "players": [{"name": "greedy"}] * 2}
     assert [one["name"] for one in replay_data(record, "x", Critics(record, None, 0))["players"]] == [
         "greedy 1",
         "greedy 2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import stat
@@ -16,9 +17,11 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from symphony9_env import records
+from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.rules.state import look_at
-from symphony9_env.web.app import MAX_BODY, make_app
-from symphony9_env.web.tables import Tables
+from symphony9_env.web.app import MAX_BODY, MAX_SOCKETS, make_app
+from symphony9_env.web.keeping import Tables
+from symphony9_env.web.tables import Table
 from tests.properties.test_secrets import change_secrets
 from tests.web.browser import running
 from tests.web.report import report
@@ -59,17 +62,21 @@ def test_the_file_of_a_game_is_a_record_with_who_played(tmp_path: Path) -> None:
     with server(tmp_path) as (client, tables):
         set_up(client, tables, None, "planner", seed=5, options={"discussion": True, "tracks": "random"})
     record = records.load(tmp_path / "0001.json")
-    assert (record["seed"], record["discussion"], record["players"]) == (5, True, ["Ann 0", "planner"])
+    assert (record["seed"], record["discussion"]) == (5, True)
+    assert record["players"] == [{"name": "Ann 0", "agent": None}, {"name": "planner", "agent": "planner"}]
 
 
 def test_a_server_with_a_seed_deals_the_same_games_again(tmp_path: Path) -> None:
     def dealt(folder: str, seed: int | None) -> list[Any]:
         tables = Tables(tmp_path / folder, seed)
         games = [tables.create({"seats": [{}, {}]}) for _ in range(3)]
+        tables.close()
         return [game.env.record()["setup"] for game in games]
 
-    assert dealt("a", 5) == dealt("b", 5)
-    assert dealt("c", 6) != dealt("b", 5)
+    first = dealt("a", 5)
+    assert first == dealt("b", 5)
+    assert all(setup not in first for setup in dealt("a", 5))  # started again, it goes on with other games
+    assert dealt("c", 6) != first
     assert dealt("d", None) != dealt("e", None)
 
 
@@ -234,9 +241,11 @@ def test_bodies_that_are_too_large_are_refused(tmp_path: Path) -> None:
     with server(tmp_path) as (client, tables):
         (token,) = set_up(client, tables, None, "planner")
         large = b'{"name": "' + b"x" * MAX_BODY + b'"}'
-        for content in (large, iter([large[:100], large[100:]])):  # with its length said before, and without
-            for path, secret in (("/api/seat/name", token), ("/api/tables", tables.host_token)):
-                assert client.post(path, content=content, headers=bearer(secret)).status_code in (413, 400)
+        for path, secret in (("/api/seat/name", token), ("/api/tables", tables.host_token)):
+            for content in (large, iter([large[:100], large[100:]])):  # with its length said before, and without
+                answer = client.post(path, content=content, headers=bearer(secret))
+                assert answer.status_code == 413
+                assert "content-security-policy" in answer.headers
         assert look(client, token)["players"][0]["name"] == "Ann 0"
 
 
@@ -253,6 +262,8 @@ def test_bodies_that_are_too_large_are_refused(tmp_path: Path) -> None:
         ({"seats": [{}, {"agent": "planer"}]}, "did you mean 'planner'"),
         ({"seats": [{}, {"agent": "nowhere.safetensors"}]}, "nowhere.safetensors: no such file"),
         ({"seats": [{}, {"agent": 5}]}, "agent=5"),
+        ({"seats": [{}, {"agent": "/" + "a" * 5000}]}, "name too long"),
+        ({"seats": [{}, {"agent": "\ud800.safetensors"}]}, "?.safetensors"),
         ({"seats": [{}, {}], "seed": -1}, "seed=-1"),
         ({"seats": [{}, {}], "seed": "x"}, "seed='x'"),
         ({"seats": [{}, {}], "options": []}, "options=[]"),
@@ -264,10 +275,10 @@ def test_bodies_that_are_too_large_are_refused(tmp_path: Path) -> None:
 )
 def test_a_game_that_can_t_be_set_up_is_refused_and_leaves_nothing(wish: Any, reason: str, tmp_path: Path) -> None:
     with server(tmp_path) as (client, tables):
-        answer = client.post("/api/tables", json=wish, headers=bearer(tables.host_token))
+        answer = client.post("/api/tables", content=json.dumps(wish), headers=bearer(tables.host_token))
         assert answer.status_code in (400, 422)
         assert reason in answer.json()["error"]
-        assert [path.name for path in tmp_path.iterdir()] == ["host.json"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "host.json"]
 
 
 def test_names_are_one_short_line_and_stay_text(tmp_path: Path) -> None:
@@ -278,11 +289,14 @@ def test_names_are_one_short_line_and_stay_text(tmp_path: Path) -> None:
             ("  Ann\n\tB \x00\u202e", "Ann B"),
             ("x" * 100, "x" * 30),
             (" ", "x" * 30),
+            ("\u3164\u2800", "x" * 30),
+            ("\ud800Zoe", "Zoe"),
         ]:
-            answer = client.post("/api/seat/name", json={"name": name}, headers=bearer(token))
+            answer = client.post("/api/seat/name", content=json.dumps({"name": name}), headers=bearer(token))
             assert answer.json()["players"][0]["name"] == shown
             assert answer.headers["content-type"] == "application/json"
         assert client.post("/api/seat/name", json={"name": 5}, headers=bearer(token)).status_code == 400
+        assert client.post("/api/seat/name", json={"name": "planner"}, headers=bearer(token)).status_code == 409
 
 
 def test_every_answer_forbids_foreign_scripts_and_is_not_kept(tmp_path: Path) -> None:
@@ -324,19 +338,51 @@ def test_a_server_that_stopped_in_an_agent_s_turn_lets_it_play(tmp_path: Path) -
             table.play(look(client, tokens[0])["choices"][0]["action"])
         tables.save(table)  # as if it was killed now
     with server(tmp_path) as (client, tables):
-        assert tables.by_id["0001"].agent_to_move is None
         assert look(client, tokens[0])["choices"]
 
 
-def test_a_damaged_game_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+SEAT = {"name": "Ann", "agent": None, "token": "x"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("0001.json", "{"),
+        ("0001.json", None),
+        ("0001.seats.json", '{"format": "x"}'),
+        ("0001.seats.json", "[" * 100_000),
+        ("0001.seats.json", json.dumps({"format": "symphony9-seats/1", "components": None, "seats": [SEAT]})),
+        ("0001.seats.json", json.dumps({"format": "symphony9-seats/1", "components": None, "seats": [{}, {}]})),
+        (
+            "0001.seats.json",
+            json.dumps({"format": "symphony9-seats/1", "components": None, "seats": [SEAT, {**SEAT, "token": []}]}),
+        ),
+    ],
+)
+def test_a_damaged_game_is_told_and_the_others_go_on(name: str, content: str | None, tmp_path: Path) -> None:
     with server(tmp_path) as (client, tables):
-        for _ in range(3):
+        for _ in range(2):
             set_up(client, tables, None, "planner")
-    (tmp_path / "0001.json").write_text("{")
-    (tmp_path / "0002.seats.json").write_text('{"format": "x"}')
-    tables = Tables(tmp_path)
-    assert list(tables.by_id) == ["0003"]
-    assert [problem.split(":")[0] for problem in tables.damaged] == ["0001.seats.json", "0002.seats.json"]
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with server(tmp_path) as (client, tables):
+        assert list(tables.by_id) == ["0002"]
+        assert [problem.split(":")[0] for problem in tables.damaged] == ["0001.seats.json"]
+        set_up(client, tables, None, "planner")
+        assert list(tables.by_id)[-1] == ("0003" if name == "0001.seats.json" or content else "0001")
+
+
+def test_a_game_goes_on_without_the_component_file_it_was_dealt_from(tmp_path: Path) -> None:
+    boards = tmp_path / "boards.toml"
+    boards.write_text("[bot]\ntiles = [[0, 1, 2], [1, 2, 3], [2, 3, 4]]\n")
+    with server(tmp_path / "games") as (client, tables):
+        (token,) = set_up(client, tables, None, "search:10", options={"components": str(boards)})
+        before = look(client, token)
+    boards.unlink()
+    with server(tmp_path / "games") as (client, tables):
+        assert tables.damaged == []
+        assert look(client, token) == before
 
 
 def test_secrets_on_disk_are_for_the_owner_alone(tmp_path: Path) -> None:
@@ -345,6 +391,8 @@ def test_secrets_on_disk_are_for_the_owner_alone(tmp_path: Path) -> None:
     for name in ("host.json", "0001.seats.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert token not in (tmp_path / "0001.json").read_text()
+    Tables(tmp_path / "new").close()
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
     assert len({token, tables.host_token}) == 2
     assert all(re.fullmatch(r"[\w-]{32}", secret) for secret in (token, tables.host_token))
 
@@ -362,20 +410,73 @@ def test_a_page_hears_of_others_moves(tmp_path: Path) -> None:
             assert socket.receive_json()["players"][deciding]["name"] == "Zoe"
 
 
-def test_a_full_disk_is_told_and_the_move_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_space(*_: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_told_and_the_game_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with server(tmp_path) as (client, tables):
-        tokens = set_up(client, tables, None, None, seed=1)
-        table = tables.by_id["0001"]
-
-        def full(*_: Any) -> None:
-            raise OSError(28, "No space left on device")
-
+        (token,) = set_up(client, tables, None, "planner", seed=1)
+        message = look(client, token)
         with monkeypatch.context() as patch:
-            patch.setattr("symphony9_env.files.os.replace", full)
-            answer = move(client, tokens[table.env.deciding_seat], 0, 0)
-        assert answer.status_code == 507
-        assert "No space left" in answer.json()["error"]
-        assert look(client, tokens[0])["turn"] == 1
+            patch.setattr("symphony9_env.files.os.replace", no_space)
+            for _ in range(3):
+                message = move(client, token, message["choices"][0]["action"], message["turn"]).json()
+                assert "could not be saved" in message["problem"]
+                assert "No space left" in message["problem"]
+                assert message["choices"]  # the agent has answered
+            refused = client.post("/api/tables", json={"seats": [{}, {}]}, headers=bearer(tables.host_token))
+            assert refused.status_code == 507
+            assert list(tables.by_id) == ["0001"]
+        message = move(client, token, message["choices"][0]["action"], message["turn"]).json()
+        assert message["problem"] is None
+    assert len(records.load(tmp_path / "0001.json")["actions"]) == message["turn"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_agent_that_fails_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server(tmp_path) as (client, tables):
+        (token,) = set_up(client, tables, None, "planner", seed=1)
+        message = look(client, token)
+        with monkeypatch.context() as patch:
+            patch.setattr(ScriptedAgent, "choose", lambda *_: 1 / 0)
+            while message["choices"]:
+                message = move(client, token, message["choices"][0]["action"], message["turn"]).json()
+            assert "planner can't go on: division by zero" in message["problem"]
+        assert look(client, token)["choices"]
+
+
+def test_two_servers_don_t_share_a_folder(tmp_path: Path) -> None:
+    tables = Tables(tmp_path)
+    with pytest.raises(ValueError, match="another server is using this folder"):
+        Tables(tmp_path)
+    tables.close()
+    Tables(tmp_path).close()
+
+
+def test_a_seat_is_open_in_some_places_at_once_not_in_any_number(tmp_path: Path) -> None:
+    with server(tmp_path) as (client, tables), contextlib.ExitStack() as stack:
+        (token,) = set_up(client, tables, None, "planner")
+        for _ in range(MAX_SOCKETS):
+            socket = stack.enter_context(client.websocket_connect("/api/seat/events"))
+            socket.send_text(token)
+            socket.receive_text()
+        with client.websocket_connect("/api/seat/events") as one_more:
+            one_more.send_text(token)
+            with pytest.raises(WebSocketDisconnect) as closed:
+                one_more.receive_text()
+        assert "open in 8 places" in str(closed.value.reason)
+
+
+def test_what_the_server_can_t_do_is_an_error_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = Tables(tmp_path)
+    with TestClient(make_app(tables), raise_server_exceptions=False) as client:
+        (token,) = set_up(client, tables, None, "planner")
+        monkeypatch.setattr(Table, "message", lambda *_: 1 / 0)
+        answer = client.get("/api/seat", headers=bearer(token))
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "the server could not do that: ZeroDivisionError"}
+    assert "content-security-policy" in answer.headers
 
 
 def test_fifty_games_at_once(tmp_path: Path) -> None:

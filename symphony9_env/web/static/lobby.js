@@ -1,7 +1,7 @@
 "use strict";
 /* The host's page: set up games, and find the links of their seats. */
 (() => {
-  const { h, range } = symphony9;
+  const { ask, complain, h, range } = symphony9;
   const byId = (id) => document.getElementById(id);
   const KEY = "symphony9-host";
   if (location.hash.length > 1) sessionStorage.setItem(KEY, location.hash.slice(1));
@@ -10,23 +10,6 @@
   const OTHER = "a saved policy or search:N …";
   const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: "", other: "" }));
   let known = null;
-
-  async function ask(path, body) {
-    const response = await fetch(path, {
-      method: body ? "POST" : "GET",
-      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
-      body: body && JSON.stringify(body),
-    });
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error);
-    return answer;
-  }
-
-  function complain(text) {
-    byId("problem").hidden = !text;
-    byId("problem").textContent = text ?? "";
-    if (text) byId("problem").scrollIntoView({ block: "nearest" });
-  }
 
   const numPlayers = () => Number(document.querySelector("input[name=players]:checked").value);
 
@@ -69,9 +52,15 @@
     };
   }
 
-  function copy(link, event) {
-    navigator.clipboard?.writeText(link);
-    event.target.textContent = "Copied";
+  /* The clipboard is for pages from this machine or by HTTPS; elsewhere the link is marked, to be copied by hand. */
+  async function copy(input, button) {
+    input.select();
+    try {
+      await navigator.clipboard.writeText(input.value);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Press Ctrl-C";
+    }
   }
 
   function drawTable(table) {
@@ -82,14 +71,15 @@
       h("h3", {}, `Game ${table.id}`, h("small", {}, table.over ? "over" : `round ${table.round}`)),
       h("p", { class: "faint" }, table.seats.map((seat) => seat.name).join(", ")),
       h("ul", {}, people.map((seat) => {
-        const link = location.origin + seat.link;
-        return h("li", {}, h("a", { href: seat.link }, `Play as ${seat.name}`), people.length > 1 ? h("button", { type: "button", onclick: (event) => copy(link, event) }, "Copy link") : null);
+        const input = h("input", { readonly: true, value: location.origin + seat.link, "aria-label": `Link of ${seat.name}` });
+        const button = h("button", { type: "button", onclick: () => copy(input, button) }, "Copy link");
+        return h("li", {}, h("a", { href: seat.link }, `Play as ${seat.name}`), people.length > 1 ? h("span", { class: "link" }, input, button) : null);
       })),
     );
   }
 
   async function drawTables() {
-    const { tables } = await ask("/api/tables");
+    const { tables } = await ask(token, "/api/tables");
     const list = tables.length ? tables.map(drawTable) : [h("p", { class: "faint" }, "None yet.")];
     byId("list").replaceChildren(...list);
   }
@@ -98,7 +88,7 @@
     event.preventDefault();
     complain(null);
     try {
-      const table = await ask("/api/tables", wish());
+      const table = await ask(token, "/api/tables", wish());
       const people = table.seats.filter((seat) => seat.link);
       await drawTables();
       if (people.length === 1) location.href = people[0].link;
@@ -110,7 +100,7 @@
   async function start() {
     if (!token) return complain("This page needs the host's link, with all that stands behind the #. It was printed when the server started.");
     try {
-      known = await ask("/api/agents");
+      known = await ask(token, "/api/agents");
       byId("tracks").replaceChildren(...known.tracks.map((name) => option(name)));
       byId("scoring").replaceChildren(...known.scoring.map((name) => option(name)));
       document.querySelectorAll("input[name=players]").forEach((input) => input.addEventListener("change", drawSeats));
@@ -120,5 +110,6 @@
       complain(error.message);
     }
   }
+  addEventListener("hashchange", () => location.reload());
   start();
 })();

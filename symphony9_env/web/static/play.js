@@ -1,28 +1,12 @@
 "use strict";
 /* The page of one seat: shows what the server sends, sends what is chosen. The server knows the rules; this page doesn't. */
 (() => {
-  const { h, mark, nameOf, button, tracks, concert, boards, purse, scoreSheet, logLine, redraw } = symphony9;
+  const { ask, complain, h, mark, nameOf, needed, button, tracks, redrawConcert, boards, purse, scoreSheet, logLine, redraw } = symphony9;
   const byId = (id) => document.getElementById(id);
   const token = location.hash.slice(1);
   let game = null;
   let busy = false;
   let seen = 0; // lines of the log that were there when this seat last moved
-
-  async function ask(path, body) {
-    const response = await fetch(path, {
-      method: body ? "POST" : "GET",
-      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
-      body: body && JSON.stringify(body),
-    });
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error);
-    return answer;
-  }
-
-  function complain(text) {
-    byId("problem").hidden = !text;
-    byId("problem").textContent = text ?? "";
-  }
 
   async function choose(choice) {
     if (busy) return;
@@ -31,7 +15,7 @@
     complain(null);
     const lines = game.log.length;
     try {
-      const answer = await ask("/api/seat/move", { turn: game.turn, action: choice.action });
+      const answer = await ask(token, "/api/seat/move", { turn: game.turn, action: choice.action });
       seen = lines;
       show(answer);
     } catch (error) {
@@ -75,11 +59,14 @@
     const left = scene.pending > 1 ? h("small", {}, `${scene.pending} left`) : null;
     const others = game.choices.filter((choice) => choice.kind === "pass");
     const money = scene.boards[game.seat].money;
-    const nothing = scene.decision.startsWith("buy") && !game.choices.some((choice) => choice.kind === "take");
+    const buying = scene.decision.startsWith("buy");
+    const nothing = buying && !game.choices.some((choice) => choice.kind === "take");
+    const giving = scene.decision === "bid" || scene.decision === "announce";
     return [
       h("h2", {}, "Your decision: ", scene.question, left),
       since(),
-      nothing && h("p", {}, `With $${money} nothing can be bought.`),
+      (buying || giving) && h("p", {}, `You have $${money}${nothing ? ": nothing can be bought now" : ""}.`),
+      giving && needed(game),
       h("div", { class: "cube-choices" }, Object.values(WHOLE).map(cubeChoices)),
       scene.decision === "bid" && h("p", { class: "faint" }, "Paid only if the concert takes place. A piece of furniture counts its full value; no change is given, and its points are lost with it."),
       amounts("bid"),
@@ -98,25 +85,37 @@
     return h("p", { class: "faint keys" }, `Keys: ${parts.join(", ")}; then Enter. `, kinds.has("sell") ? "Furniture can be sold at any of your decisions." : "");
   }
 
-  /* What happened since this seat's last move, in short. */
+  const OF_A_CONCERT = ["gave", "concert", "income"];
+
+  /* What happened since this seat's last move: a concert in full, the rest in short. */
   function since() {
     const fresh = game.log.slice(seen).filter((event) => event.kind !== "round" && !(event.kind === "move" && event.seat === game.seat));
     if (!seen || !fresh.length) return null;
-    return h("details", { class: "since", open: fresh.length <= 6 }, h("summary", {}, `Since your last move (${fresh.length})`), h("ul", {}, fresh.map((event) => logLine(game, event))));
+    const lines = (events) => h("ul", {}, events.map((event) => logLine(game, event)));
+    const ofConcert = fresh.filter((event) => OF_A_CONCERT.includes(event.kind));
+    const rest = fresh.filter((event) => !OF_A_CONCERT.includes(event.kind));
+    return h(
+      "div",
+      { class: "since" },
+      ofConcert.length ? h("div", { class: "resolved" }, h("b", {}, "The concert"), lines(ofConcert)) : null,
+      rest.length ? h("details", { open: rest.length <= 4 && !ofConcert.length }, h("summary", {}, `Since your last move (${rest.length})`), lines(rest)) : null,
+    );
   }
 
   function show(message) {
     if (game && message.turn < game.turn) return; // an older one that came late
     const news = game ? message.log.slice(game.log.length) : [];
     const mine = !game || game.scene.to_decide !== message.seat;
-    game = { ...game, ...message, choose, concertIsNew: news.some((event) => event.kind === "concert") };
+    game = { ...game, ...message, choose };
     const { scene, setting } = game;
     byId("where").textContent = `Round ${scene.round} of ${setting.rounds} · ${nameOf(game, game.seat)}`;
     document.title = scene.to_decide === game.seat ? "Your turn · Symphony No. 9" : "Symphony No. 9";
     redraw(byId("question"), question());
     byId("question").classList.toggle("asked", scene.to_decide === game.seat);
     redraw(byId("left"), scene.sheet && scoreSheet(game), tracks(game), boards(game));
-    redraw(byId("right"), concert(game), purse(game));
+    redrawConcert(byId("concert"), game);
+    redraw(byId("right"), purse(game));
+    if (game.problem) complain(game.problem);
     const lines = game.log.map((event) => logLine(game, event));
     lines.slice(seen || lines.length).forEach((line) => line.classList.add("fresh"));
     byId("log").replaceChildren(...lines);
@@ -124,11 +123,12 @@
     say(news, mine);
   }
 
-  /* For screen readers: what has just happened, and that it is this seat's turn. */
+  /* For screen readers: what has just happened, and that it is this seat's turn. New lines are read, old ones stay. */
   function say(news, asked) {
     const told = news.map((event) => (event.seat === null ? event.text : `${nameOf(game, event.seat)} ${event.text}`));
     if (game.scene.to_decide === game.seat && asked) told.push(`Your decision: ${game.scene.question}`);
-    if (told.length) byId("said").textContent = told.join(". ");
+    byId("said").append(...told.map((text) => h("p", {}, text)));
+    while (byId("said").children.length > 40) byId("said").firstChild.remove();
     if (document.activeElement === document.body && game.scene.to_decide === game.seat) byId("question").focus({ preventScroll: true });
   }
 
@@ -147,7 +147,7 @@
       show(JSON.parse(event.data));
     };
     socket.onclose = (event) => {
-      if (event.code === 4403 || event.code === 4401) return complain(event.reason);
+      if (event.code >= 4400 && event.code < 4500) return complain(event.reason);
       byId("connection").textContent = "Connection lost: trying again …";
       setTimeout(connect, wait);
       wait = Math.min(wait * 2, 8000);
@@ -178,7 +178,7 @@
   });
   byId("rename").addEventListener("submit", async () => {
     try {
-      show(await ask("/api/seat/name", { name: byId("name").value }));
+      show(await ask(token, "/api/seat/name", { name: byId("name").value }));
     } catch (error) {
       complain(error.message);
     }
@@ -187,7 +187,7 @@
   async function start() {
     if (!token) return complain("This page needs the whole link of a seat, as the host has given it to you.");
     try {
-      const message = await ask("/api/seat");
+      const message = await ask(token, "/api/seat");
       byId("primer").textContent = message.primer;
       show(message);
       connect();
@@ -195,5 +195,6 @@
       complain(error.message);
     }
   }
+  addEventListener("hashchange", () => location.reload()); // another seat's link in the same tab
   start();
 })();

@@ -17,6 +17,24 @@ const symphony9 = (() => {
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+  /* Ask the server; an answer that is no JSON (from a proxy, say) still becomes an error that can be read. */
+  async function ask(token, path, body) {
+    const response = await fetch(path, {
+      method: body ? "POST" : "GET",
+      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+      body: body && JSON.stringify(body),
+    });
+    const answer = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
+    if (!response.ok) throw new Error(answer.error);
+    return answer;
+  }
+
+  function complain(text) {
+    const place = document.getElementById("problem");
+    place.hidden = !text;
+    place.textContent = text ?? "";
+  }
+
   const ordinal = (place) => place + (["st", "nd", "rd"][place - 1] ?? "th");
   const signed = (amount) => (amount > 0 ? "+" : amount < 0 ? "−" : "") + Math.abs(amount);
   const rounded = (points) => String(Math.round(points * 100) / 100);
@@ -184,38 +202,51 @@ const symphony9 = (() => {
     const text = names.length
       ? `Last concert: ${scene.total}, ${scene.outcome} class, performed by ${listed(names)}.`
       : `Last concert: ${scene.total}, ${scene.outcome}: it failed and nobody paid.`;
-    return h("p", { class: "outcome" }, text);
+    const bot = scene.bot_tile && h("span", { class: "faint" }, ` The bot's tile: $${scene.bot_tile.join(" / ")} by the fame of what it holds most of.`);
+    return h("p", { class: "outcome" }, text, bot);
+  }
+
+  /* What the contributions must add up to, once the royal budget is known. */
+  function needed(game) {
+    const { scene, setting } = game;
+    if (scene.token === null) return null;
+    const whose = setting.num_players === 2 ? "From you two and the bot" : "From all players";
+    const classes = setting.classes.map((one) => h("span", { class: "needed" }, h("b", {}, `${one.from - scene.token}–${one.to - scene.token}`), ` ${one.name} ($${one.income} a cube)`));
+    return h("p", {}, `The royal budget is ${signed(scene.token)}. ${whose} it takes `, classes, ".");
   }
 
   function budget(game) {
-    const { scene, setting } = game;
+    const { scene } = game;
     const chips = (tokens, kind) => tokens.map((token) => h("span", { class: `chip ${kind}` }, signed(token)));
     const left = [...new Set(scene.tokens_left)].sort((a, b) => b - a);
     const counts = left.map((token) => `${scene.tokens_left.filter((one) => one === token).length} × ${signed(token)}`);
-    const now = scene.token === null ? null : h("b", {}, `Royal budget of this round: ${signed(scene.token)}. `);
-    const needed =
-      scene.token === null
-        ? null
-        : setting.classes.map((one) => `${one.name} ${one.from - scene.token}–${one.to - scene.token}`).join(", ");
-    const whose = setting.num_players === 2 ? "you two and the bot" : "the players";
     return h(
       "div",
       { class: "budget" },
-      needed && h("p", {}, now, `So from ${whose} it takes: ${needed}.`),
+      needed(game),
       h("p", { class: "faint" }, "Royal tokens shown: ", scene.tokens_seen.length ? chips(scene.tokens_seen, "seen") : "none", " · in the bag: ", counts.join(", ")),
       h("p", { class: "faint" }, `${plural(scene.successes, "concert")} took place with ${plural(scene.performers, "performer")}.`),
     );
   }
 
   function concert(game) {
+    const pay = game.setting.classes.map((one) => `${one.name} $${one.income}`).join(", ");
     return h(
       "section",
       { class: "card concert", "aria-label": "The royal concert" },
-      h("h2", {}, "The royal concert", h("small", {}, `everybody gives $0 to $${game.setting.limit}`)),
+      h("h2", {}, "The royal concert", h("small", {}, `everybody gives $0 to $${game.setting.limit}; pay for a cube: ${pay}`)),
       gauge(game),
-      outcome(game),
-      budget(game),
+      h("div", { class: "told" }, outcome(game), budget(game)),
     );
+  }
+
+  /* Draws the concert, and leaves the scale as it is unless another concert was held: it may still be moving. */
+  function redrawConcert(place, game) {
+    const held = String(game.log.filter((event) => event.kind === "concert").length);
+    const before = place.dataset.held;
+    place.dataset.held = held;
+    if (before === held) place.querySelector(".told").replaceWith(concert(game).querySelector(".told"));
+    else place.replaceChildren(concert({ ...game, concertIsNew: before !== undefined }));
   }
 
   // Boards.
@@ -359,5 +390,5 @@ const symphony9 = (() => {
     if (inside && action !== null) place.querySelector(`[data-action="${action}"]`)?.focus();
   }
 
-  return { h, s, mark, nameOf, button, tracks, concert, boards, purse, scoreSheet, logLine, redraw, rounded, signed, range, ordinal };
+  return { ask, complain, h, s, mark, nameOf, button, tracks, concert, needed, redrawConcert, boards, purse, scoreSheet, logLine, redraw, rounded, signed, range, ordinal };
 })();

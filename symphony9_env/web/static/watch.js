@@ -33,10 +33,8 @@
 
   // What was decided here, and what a policy and search think of it.
 
-  /* A closed hand is nobody's business in a seat's view; later on it is known to all. */
-  function mayTell(frame, seat) {
-    return seat === null || !frame.move || !frame.move.name.startsWith("bid") || frame.move.seat === seat;
-  }
+  /* What others think of their decisions shows what they own: a seat's view has its own thoughts only. */
+  const mayTell = (frame, seat) => seat === null || frame.scene.to_decide === seat;
 
   function odds(frame) {
     const { comment, move } = frame;
@@ -55,7 +53,7 @@
     const { scene } = frame;
     if (scene.sheet) return h("p", {}, "The game is over.");
     const who = nameOf(replay, scene.to_decide);
-    if (!mayTell(frame, seat)) return [h("h2", {}, `${who} closes a hand`), h("p", { class: "faint" }, "Not to be seen from this seat.")];
+    if (!mayTell(frame, seat)) return [h("h2", {}, `${who} decides`, h("small", {}, scene.question)), h("p", { class: "faint" }, "The log tells what of it can be seen from this seat.")];
     const told = frame.comment ?? {};
     return [
       h("h2", {}, frame.move ? `${who}: ${frame.move.name}` : `${who} is to decide`, h("small", {}, scene.question)),
@@ -180,12 +178,14 @@
   for (const [id, action] of Object.entries(ACTIONS)) byId(id).addEventListener("click", () => { if (id !== "play") stop(); action(); });
   const KEYS = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", " ": "play", c: "concert", d: "doubt" };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT", "BUTTON"].includes(event.target.tagName) || !(event.key in KEYS)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
+    const { tagName } = event.target; // these have a use for some keys themselves
+    if (tagName === "INPUT" || tagName === "SELECT" || (tagName === "BUTTON" && event.key === " ")) return;
     event.preventDefault();
     byId(KEYS[event.key]).click();
   });
 
   const [game, move] = location.hash.slice(1).split(",").map(Number);
-  open(game || 0);
-  go(move || 0);
+  open(Math.trunc(game) || 0);
+  go(Math.trunc(move) || 0);
 })();
