@@ -23,7 +23,7 @@ def primer(num_players: int, discussion: bool = False) -> str:
         for name, low, high, income in zip(CLASSES, table.class_from, table.class_to, table.income, strict=True)
     )
     tokens = ", ".join(f"{BUDGET_TOKENS.count(value)} of {value:+d}" for value in sorted(set(BUDGET_TOKENS)))
-    talk = " Before that, everybody in turn may announce an amount, which binds nobody." if discussion else ""
+    talk = " Everybody in turn may announce an amount, which binds nobody." if discussion else ""
     bot = BOT if table.has_bot else ""
     return f"""\
 Symphony No. 9: {num_players} patrons sponsor musicians over {NUM_ROUNDS} rounds. Most points win.

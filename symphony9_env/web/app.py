@@ -231,10 +231,11 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
-def _summary(table: Table) -> dict[str, Any]:
+def _summary(tables: Tables, table: Table) -> dict[str, Any]:
     """What the host is told of a game: no more than how far it is, who sits there, and the links to hand out."""
     return {
         "id": table.id,
+        "file": str(tables.folder / f"{table.id}.json"),
         "round": int(table.env.game["round_index"][0]) + 1,
         "over": table.is_over,
         "seats": [
@@ -251,7 +252,7 @@ async def _agents(request: Request) -> Response:
 
 async def _list_tables(request: Request) -> Response:
     tables = _need_host(request)
-    return JSONResponse({"tables": [_summary(table) for table in reversed(tables.by_id.values())]})
+    return JSONResponse({"tables": [_summary(tables, table) for table in reversed(tables.by_id.values())]})
 
 
 async def _create_table(request: Request) -> Response:
@@ -260,7 +261,7 @@ async def _create_table(request: Request) -> Response:
     number, seed = tables.reserve()
     table = tables.open(await run_in_threadpool(make_table, number, seed, wish))
     await _hall(request).let_agents_play(table)
-    return JSONResponse(_summary(table), 201)
+    return JSONResponse(_summary(tables, table), 201)
 
 
 async def _look(request: Request) -> Response:

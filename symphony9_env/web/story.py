@@ -59,7 +59,7 @@ def tell(before: Games, action: int, after: Games) -> list[Event]:
     """The lines that one move adds: the move, and what it set off."""
     old, new = look_at(before), look_at(after)
     events = [_event("move", int(old.player), _move(old, action))]
-    events += _compositions(old, new)
+    events += _compositions(old, new, action)
     events += _token(old, new)
     opened = bool(old.step == CONTRIBUTE and action >= BID and new.step != CONTRIBUTE)
     if opened:
@@ -114,12 +114,25 @@ def _taking(game: Any, name: str) -> str:
     return f"pays ${cost} for a {name} cube" if cost else f"takes a {name} cube"
 
 
-def _compositions(old: Any, new: Any) -> Iterator[Event]:
+def _given_up(old: Any, new: Any, action: int) -> Any:
+    """Cubes that each board lost by what a move set off (boards, musicians); the move's own cube apart."""
+    held = np.asarray(old.earlier_cubes, np.int64) + np.asarray(old.new_cubes)
+    if action < KEEP:
+        held[new.num_players if old.step == TAKE_FOR_BOT else old.player, action - TAKE] += 1
+    elif DISCARD <= action < PASS:
+        held[old.player, action - DISCARD] -= 1
+    return held - np.asarray(new.earlier_cubes) - np.asarray(new.new_cubes)
+
+
+def _compositions(old: Any, new: Any, action: int) -> Iterator[Event]:
     gained = np.asarray(new.compositions) - np.asarray(old.compositions)
+    lost = _given_up(old, new, action)
     for musician, name in enumerate(_musicians(new)):
         for board in range(new.num_boards):
             if gained[board, musician] > 0:
-                yield _event("composition", board, f"gets a composition by {name}")
+                count = int(lost[board, musician])
+                price = f", gives up {count} {'cube' if count == 1 else 'cubes'}" if count else ""
+                yield _event("composition", board, f"gets a composition by {name}{price}")
 
 
 def _token(old: Any, new: Any) -> Iterator[Event]:
@@ -135,7 +148,9 @@ def _concert(game: Any) -> Iterator[Event]:
         furniture = f", furniture for ${FURNITURE_VALUES[token]} in it" if token != NONE else ""
         yield _event("gave", board, f"gave ${game.contribution[board]}{furniture}")
     if game.outcome >= TOO_LITTLE:
-        yield _event("concert", None, f"Total {game.total}: {OUTCOMES[game.outcome]}, the concert fails")
+        blamed = "least" if game.outcome == TOO_LITTLE else "most"
+        told = f"Total {game.total}: {OUTCOMES[game.outcome]}, the concert fails; who gave {blamed} is to blame"
+        yield _event("concert", None, told)
         return
     players = [name for row, name in enumerate(_musicians(game)) if game.performing[row]]
     by = ", ".join(players[:-1]) + " and " * (len(players) > 1) + players[-1]
@@ -143,18 +158,33 @@ def _concert(game: Any) -> Iterator[Event]:
 
 
 def _income(old: Any, new: Any, action: int, opened: bool) -> Iterator[Event]:
-    """What each player received beyond what this move itself paid or earned: income and the medium bonus."""
-    for player in range(new.num_players):
-        received = int(new.money[player]) - int(old.money[player])
-        if opened and new.outcome < TOO_LITTLE:
-            token = new.contribution_token[player]
-            received += int(new.contribution[player]) - (FURNITURE_VALUES[token] if token != NONE else 0)
-        if player == old.player and SELL <= action < BID:
-            received -= FURNITURE_VALUES[action - SELL]
-        if player == old.player and action < KEEP:
-            received += plain(price)(old)
-        if received:
-            yield _event("income", player, f"receives ${received}")
+    """What each received beyond what this move itself paid or earned (income, the medium bonus), and the cubes that
+    income took."""
+    names = _musicians(new)
+    lost = _given_up(old, new, action) if old.step >= CONTRIBUTE else np.zeros((new.num_boards, len(names)), np.int64)
+    for board in range(new.num_boards):
+        parts = []
+        if received := _received(old, new, action, opened, board):
+            parts.append(f"receives ${received}")
+        if cubes := [name for row, name in enumerate(names) if lost[board, row] > 0]:
+            parts.append(f"gives up a cube of {' and '.join(cubes)}")
+        if parts:
+            yield _event("income", board, ", ".join(parts))
+
+
+def _received(old: Any, new: Any, action: int, opened: bool, board: int) -> int:
+    """Of money only the changes: what somebody owns cancels out."""
+    if board >= new.num_players:
+        return 0
+    received = int(new.money[board]) - int(old.money[board])
+    if opened and new.outcome < TOO_LITTLE:
+        token = new.contribution_token[board]
+        received += int(new.contribution[board]) - (FURNITURE_VALUES[token] if token != NONE else 0)
+    if board == old.player and SELL <= action < BID:
+        received -= FURNITURE_VALUES[action - SELL]
+    if board == old.player and action < KEEP:
+        received += plain(price)(old)
+    return received
 
 
 def _deaths(old: Any, new: Any) -> Iterator[Event]:

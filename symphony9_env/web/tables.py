@@ -153,14 +153,14 @@ def _options(wish: Any, num_seats: int) -> OptionValues:
 
 def _seat(entry: Any, number: int) -> Seat:
     if not isinstance(entry, Mapping):
-        raise RequestError(400, f"seat {number}: {entry!r}; needed: an object with name or agent")
+        raise RequestError(400, f"seat {number + 1}: {entry!r}; needed: an object with name or agent")
     agent, name = entry.get("agent"), entry.get("name", "")
     if not isinstance(name, str):
-        raise RequestError(400, f"seat {number}: name={name!r}; needed: a text")
+        raise RequestError(400, f"seat {number + 1}: name={name!r}; needed: a text")
     if agent is None:
         return Seat(clean_name(name, f"Player {number + 1}"), None, secrets.token_urlsafe(TOKEN_BYTES))
     if not isinstance(agent, str) or not agent:
-        raise RequestError(400, f"seat {number}: agent={agent!r}; needed: a name or the path of a saved policy")
+        raise RequestError(400, f"seat {number + 1}: agent={agent!r}; needed: a name or the path of a saved policy")
     shown = clean_name(name, clean_name(Path(agent).name, "agent"))
     return Seat(shown, os.path.abspath(agent) if os.path.isfile(agent) else agent, None)
 

@@ -71,6 +71,32 @@ def test_a_concert_is_told_when_the_hands_open() -> None:
     assert re.fullmatch(r"Total 12: a medium class concert by \w+, \w+ and \w+", concert[1])
 
 
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_all_cubes_that_come_and_go_are_told(num_players: int) -> None:
+    """From the lines alone everybody's cubes can be counted, the bot's too."""
+    rng = np.random.default_rng(num_players)
+    policy = random_legal(rng)
+    for seed in range(6):
+        env = RawEnv(num_players=num_players)
+        env.reset(seed=seed)
+        held = [int(look_at(env.game).earlier_cubes[board].sum()) for board in range(4)]
+        while not all(env.terminations.values()):
+            for line in told(env, policy(env, legal(env))):
+                seat, text = line["seat"], line["text"]
+                if seat is None:
+                    continue
+                if re.search(r"(takes|pays \$\d for) a \w+ cube", text):
+                    held[num_players if "for the bot" in text else seat] += 1
+                elif found := re.search(r"gives up (\d) cube", text):
+                    held[seat] -= int(found[1])
+                elif "gives up a cube of " in text:
+                    held[seat] -= len(text.partition("gives up a cube of ")[2].split(" and "))
+                elif "gives up a " in text:
+                    held[seat] -= 1
+            game = look_at(env.game)
+            assert held == [int(game.earlier_cubes[board].sum() + game.new_cubes[board].sum()) for board in range(4)]
+
+
 def test_a_failure_is_told_with_its_reason() -> None:
     env = at_concert(4, budget=[0, 2, 2, 2, 2, 0])
     before = env.game.copy()
@@ -78,7 +104,7 @@ def test_a_failure_is_told_with_its_reason() -> None:
     before = env.game.copy()
     env.step(number("bid 0"))
     lines = tell(before, number("bid 0"), env.game)
-    assert texts(lines, "concert") == [(None, "Total 0: too little, the concert fails")]
+    assert texts(lines, "concert") == [(None, "Total 0: too little, the concert fails; who gave least is to blame")]
     assert texts(lines, "income") == []
 
 

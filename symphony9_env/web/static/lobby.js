@@ -11,6 +11,12 @@
   const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: "", other: "" }));
   let known = null;
 
+  function told(text) {
+    byId("told").textContent = text;
+    byId("tables").focus();
+    byId("tables").scrollIntoView({ block: "nearest" });
+  }
+
   const numPlayers = () => Number(document.querySelector("input[name=players]:checked").value);
 
   function option(value, chosen) {
@@ -43,7 +49,7 @@
   function wish() {
     const chosen = seats.slice(0, numPlayers()).map((seat) => (seat.kind === PERSON ? { name: seat.name } : { agent: seat.kind === OTHER ? seat.other : seat.kind }));
     const seed = byId("seed").value.trim();
-    if (seed && !/^\d+$/.test(seed)) throw new Error(`Seed ${seed}: needed is a whole number`);
+    if (seed && !(/^\d{1,16}$/.test(seed) && Number.isSafeInteger(Number(seed)))) throw new Error(`Seed ${seed}: needed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
     const components = byId("components").value.trim();
     return {
       seats: chosen,
@@ -73,8 +79,9 @@
       h("ul", {}, people.map((seat) => {
         const input = h("input", { readonly: true, value: location.origin + seat.link, "aria-label": `Link of ${seat.name}` });
         const button = h("button", { type: "button", onclick: () => copy(input, button) }, "Copy link");
-        return h("li", {}, h("a", { href: seat.link }, `Play as ${seat.name}`), people.length > 1 ? h("span", { class: "link" }, input, button) : null);
+        return h("li", {}, h("a", { href: seat.link }, table.over ? `The end, as ${seat.name} sees it` : `Play as ${seat.name}`), people.length > 1 ? h("span", { class: "link" }, input, button) : null);
       })),
+      table.over && h("p", { class: "faint" }, "Watch it again: ", h("code", {}, `symphony9 watch ${table.file}`)),
     );
   }
 
@@ -92,6 +99,7 @@
       const people = table.seats.filter((seat) => seat.link);
       await drawTables();
       if (people.length === 1) location.href = people[0].link;
+      else told(`Game ${table.id} is dealt. Send each person their link.`);
     } catch (error) {
       complain(error.message);
     }

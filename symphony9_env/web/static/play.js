@@ -1,12 +1,13 @@
 "use strict";
 /* The page of one seat: shows what the server sends, sends what is chosen. The server knows the rules; this page doesn't. */
 (() => {
-  const { ask, complain, h, mark, nameOf, needed, button, tracks, redrawConcert, boards, purse, scoreSheet, logLine, redraw } = symphony9;
+  const { ask, complain, h, mark, nameOf, needed, button, tracks, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw } = symphony9;
   const byId = (id) => document.getElementById(id);
   const token = location.hash.slice(1);
   let game = null;
   let busy = false;
-  let seen = 0; // lines of the log that were there when this seat last moved
+  const SEEN = `symphony9-seen-${token.slice(0, 8)}`;
+  let seen = Number(sessionStorage.getItem(SEEN)) || 0; // lines of the log that were there when this seat last moved
 
   async function choose(choice) {
     if (busy) return;
@@ -17,6 +18,7 @@
     try {
       const answer = await ask(token, "/api/seat/move", { turn: game.turn, action: choice.action });
       seen = lines;
+      sessionStorage.setItem(SEEN, seen);
       show(answer);
     } catch (error) {
       complain(`${choice.label}: ${error.message}`);
@@ -33,7 +35,7 @@
   function cubeChoices(kind) {
     const found = game.choices.filter((choice) => choice.kind === kind);
     return found.map((choice) =>
-      button(game, choice, mark(game.setting, choice.row, 30), h("span", {}, game.setting.musicians[choice.row].name), h("small", {}, choice.note)),
+      button(game, choice, mark(game.setting, choice.row, 30), h("span", {}, game.setting.musicians[choice.row].name, h("kbd", {}, choice.row + 1)), h("small", {}, choice.note)),
     );
   }
 
@@ -52,12 +54,18 @@
 
   function question() {
     const { scene } = game;
-    if (scene.sheet) return [h("h2", {}, "The game is over"), h("p", {}, "The score sheet is below. ", h("a", { href: "/" }, "The host can set up another game."))];
+    if (scene.sheet) {
+      const isHost = sessionStorage.getItem("symphony9-host");
+      return [
+        h("h2", {}, result(game)),
+        h("p", {}, h("button", { type: "button", onclick: toSheet }, "Score sheet"), " ", isHost && h("a", { href: "/" }, "Set up another game")),
+      ];
+    }
     if (scene.to_decide !== game.seat) {
       return [h("h2", {}, `Waiting for ${nameOf(game, scene.to_decide)}`), h("p", { class: "faint" }, `who is asked to ${scene.question}.`), since()];
     }
     const left = scene.pending > 1 ? h("small", {}, `${scene.pending} left`) : null;
-    const others = game.choices.filter((choice) => choice.kind === "pass");
+    const others = game.choices.filter((choice) => choice.kind === "pass" || choice.kind === "sell");
     const money = scene.boards[game.seat].money;
     const buying = scene.decision.startsWith("buy");
     const nothing = buying && !game.choices.some((choice) => choice.kind === "take");
@@ -71,18 +79,18 @@
       scene.decision === "bid" && h("p", { class: "faint" }, "Paid only if the concert takes place. A piece of furniture counts its full value; no change is given, and its points are lost with it."),
       amounts("bid"),
       amounts("announce"),
-      h("div", { class: "others" }, others.map((choice) => button(game, choice))),
+      h("div", { class: "others" }, others.map((choice) => button(game, choice, choice.label, choice.kind === "pass" ? h("kbd", {}, "P") : h("small", {}, choice.note)))),
       hint(),
     ];
   }
 
   function hint() {
-    const kinds = new Set(game.choices.map((choice) => choice.kind));
-    const parts = [];
-    if (["take", "keep", "discard"].some((kind) => kinds.has(kind))) parts.push(`1–${game.setting.musicians.length} choose a musician`);
-    if (kinds.has("bid") || kinds.has("announce")) parts.push(`0–${game.setting.limit} choose an amount`);
-    if (kinds.has("pass")) parts.push("P: pass");
-    return h("p", { class: "faint keys" }, `Keys: ${parts.join(", ")}; then Enter. `, kinds.has("sell") ? "Furniture can be sold at any of your decisions." : "");
+    return h("p", { class: "faint keys" }, "A button's key moves to it, Enter takes it; amounts have their own numbers. Furniture can be sold at any of your decisions.");
+  }
+
+  function toSheet() {
+    document.querySelector(".sheet").scrollIntoView({ block: "start" });
+    document.querySelector(".sheet").focus({ preventScroll: true });
   }
 
   const OF_A_CONCERT = ["gave", "concert", "income"];
@@ -108,6 +116,8 @@
     const mine = !game || game.scene.to_decide !== message.seat;
     game = { ...game, ...message, choose };
     const { scene, setting } = game;
+    const isNewlyOver = scene.sheet && !document.querySelector(".sheet");
+    document.querySelector("main").hidden = false;
     byId("where").textContent = `Round ${scene.round} of ${setting.rounds} · ${nameOf(game, game.seat)}`;
     document.title = scene.to_decide === game.seat ? "Your turn · Symphony No. 9" : "Symphony No. 9";
     redraw(byId("question"), question());
@@ -121,15 +131,17 @@
     byId("log").replaceChildren(...lines);
     byId("log").scrollTop = byId("log").scrollHeight;
     say(news, mine);
+    if (isNewlyOver) toSheet();
   }
 
   /* For screen readers: what has just happened, and that it is this seat's turn. New lines are read, old ones stay. */
   function say(news, asked) {
     const told = news.map((event) => (event.seat === null ? event.text : `${nameOf(game, event.seat)} ${event.text}`));
     if (game.scene.to_decide === game.seat && asked) told.push(`Your decision: ${game.scene.question}`);
+    if (game.scene.sheet && news.length) told.push(result(game));
     byId("said").append(...told.map((text) => h("p", {}, text)));
     while (byId("said").children.length > 40) byId("said").firstChild.remove();
-    if (document.activeElement === document.body && game.scene.to_decide === game.seat) byId("question").focus({ preventScroll: true });
+    if (document.activeElement === document.body) byId("question").focus({ preventScroll: true });
   }
 
   // The connection.
@@ -143,6 +155,7 @@
     socket.onopen = () => socket.send(token);
     socket.onmessage = (event) => {
       wait = 500;
+      if (byId("connection").textContent) complain(null); // what failed then can be tried again
       byId("connection").textContent = "";
       show(JSON.parse(event.data));
     };
@@ -176,7 +189,8 @@
     byId("name").value = nameOf(game, game.seat);
     byId("naming").showModal();
   });
-  byId("rename").addEventListener("submit", async () => {
+  byId("rename").addEventListener("submit", async (event) => {
+    if (event.submitter?.value !== "change") return;
     try {
       show(await ask(token, "/api/seat/name", { name: byId("name").value }));
     } catch (error) {
@@ -188,7 +202,7 @@
     if (!token) return complain("This page needs the whole link of a seat, as the host has given it to you.");
     try {
       const message = await ask(token, "/api/seat");
-      byId("primer").textContent = message.primer;
+      byId("primer").textContent = message.primer.replace(/\n(?=[^\n\d])\s*/g, " "); // lines as long as the window
       show(message);
       connect();
     } catch (error) {

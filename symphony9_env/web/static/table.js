@@ -107,7 +107,7 @@ const symphony9 = (() => {
     return h(
       "div",
       { class: "tile" },
-      mine !== undefined && h("span", { class: mine ? "mine some" : "mine", title: "your points from this tile if the game ended now" }, `${game.watching ? "now" : "you"}: ${rounded(mine)}`),
+      mine !== undefined && h("span", { class: mine ? "mine some" : "mine", title: "your points from this tile if the game ended now" }, `${game.watching ? "now" : "you"}: ${rounded(mine)} pts`),
       h("span", {}, h("b", {}, musician.tile), ` ${musician.counts}: `,
         h("span", { class: "points", title: same ? "points for each" : "points for each, with 1 / 2 / 3 compositions of his" }, points)),
     );
@@ -159,6 +159,8 @@ const symphony9 = (() => {
       parts.push(s("rect", { x: x(one.from), y: 46, width: (one.to - one.from + 1) * UNIT, height: 22, class: `class-${one.name}` }));
       parts.push(s("text", { x: x((one.from + one.to + 1) / 2), y: 62, class: "label" }, one.name));
     }
+    parts.push(s("text", { x: x(setting.classes[0].from / 2), y: 62, class: "label" }, "too little: fails"));
+    parts.push(s("text", { x: x((setting.classes.at(-1).to + most + 2) / 2), y: 62, class: "label" }, "too much"));
     for (let total = 0; total <= most; total += 1) {
       if (total % 2 === 0) parts.push(s("text", { x: x(total) + UNIT / 2, y: 84, class: "number" }, total));
     }
@@ -186,8 +188,9 @@ const symphony9 = (() => {
       from += amount;
       step += 1;
     };
-    put(token, "royal", "royal");
-    for (const [seat, amount] of gave) put(amount, `seat-${seat}`, amount > 2 ? short(nameOf(game, seat), Math.floor(amount * 2.4)) : amount);
+    if (token < 0) parts.push(s("text", { x: 2, y: 10, class: "label start" }, `royal ${signed(token)}`));
+    put(token, "royal", `+${token}`);
+    for (const [seat, amount] of gave) put(amount, `seat-${seat}`, amount > 2 ? `${short(nameOf(game, seat), Math.floor(amount * 2.4) - 3)} $${amount}` : `$${amount}`);
     const at = x(scene.total) + UNIT / 2;
     parts.push(s("path", { d: `M${at} 46 l-7 -9 h14 z`, class: "needle" }), s("text", { x: at, y: 10, class: "total" }, scene.total));
     return parts;
@@ -224,8 +227,8 @@ const symphony9 = (() => {
       "div",
       { class: "budget" },
       needed(game),
-      h("p", { class: "faint" }, "Royal tokens shown: ", scene.tokens_seen.length ? chips(scene.tokens_seen, "seen") : "none", " · in the bag: ", counts.join(", ")),
-      h("p", { class: "faint" }, `${plural(scene.successes, "concert")} took place with ${plural(scene.performers, "performer")}.`),
+      h("p", { class: "faint" }, "Royal tokens shown: ", scene.tokens_seen.length ? chips(scene.tokens_seen, "seen") : "none", " · not shown yet: ", counts.map((count, index) => h("span", { class: "whole" }, (index ? ", " : "") + count))),
+      h("p", { class: "faint" }, `Counted for scoring so far: ${plural(scene.successes, "concert")}, ${plural(scene.performers, "performer")}.`),
     );
   }
 
@@ -260,22 +263,28 @@ const symphony9 = (() => {
     return h(
       "td",
       { "aria-label": told },
-      earlier + fresh ? h("span", { class: "held" }, earlier + fresh, fresh ? h("sup", {}, `+${fresh}`) : null) : h("span", { class: "none" }, "·"),
+      earlier + fresh ? h("span", { class: "held" }, earlier, fresh ? h("span", { class: "fresh" }, `+${fresh}`) : null) : h("span", { class: "none" }, "·"),
       works ? h("span", { class: "works", title: `${plural(works, "composition")} by ${name}` }, `♪${works}`) : null,
     );
   }
 
   function status(game, board) {
+    const { scene, setting } = game;
     const notes = [];
-    if (board.closed) notes.push("hand closed");
-    else if (board.announced !== null) notes.push(`announced $${board.announced}`);
-    if (board.gave && !board.closed) notes.push(`gave $${board.gave[0]}${board.gave[1] ? ` with furniture $${board.gave[1]}` : ""}`);
-    if (board.sold.length) notes.push(`sold ${board.sold.map((value) => `$${value}`).join(", ")}`);
-    if (board.kept) notes.push(`kept ${game.setting.musicians.find((one) => one.key === board.kept).name}`);
     if (board.money !== null && board.money !== undefined && board.seat !== game.seat) {
-      notes.unshift(`$${board.money}, furniture ${board.furniture.map((value) => `$${value}`).join(" ") || "none"}`);
+      notes.push(`$${board.money}, furniture ${board.furniture.map((value) => `$${value}`).join(" ") || "none"}`);
     }
-    return notes.join(" · ");
+    if (board.closed) notes.push("hand closed");
+    if (board.announced !== null) notes.push(`announced $${board.announced}`);
+    if (board.sold.length) notes.push(`sold this round: ${board.sold.map((value) => `$${value}`).join(", ")}`);
+    if (board.kept) notes.push(`keeps a ${setting.musicians.find((one) => one.key === board.kept).name} cube`);
+    const paid = scene.performing.length > 0; // a failed concert is given back
+    if (board.gave) notes.push(`last concert: ${paid ? "gave" : "offered"} $${board.gave[0]}${board.gave[1] ? ` with furniture $${board.gave[1]}` : ""}`);
+    return [
+      scene.to_decide === board.seat && h("span", { class: "badge to-decide" }, "to decide"),
+      scene.start === board.seat && h("span", { class: "badge" }, "start player"),
+      notes.join(" · "),
+    ];
   }
 
   function boards(game) {
@@ -289,13 +298,11 @@ const symphony9 = (() => {
         { scope: "row" },
         h("span", { class: `dot seat-${board.seat}`, "aria-hidden": "true" }),
         h("span", { class: "name" }, nameOf(game, board.seat), board.seat === game.seat && !game.watching ? " (you)" : ""),
-        scene.start === board.seat && h("span", { class: "badge", title: "start player" }, "start"),
-        scene.to_decide === board.seat && h("span", { class: "badge to-decide" }, "to decide"),
       );
     return h(
       "section",
       { class: "card boards", "aria-label": "Cubes and compositions" },
-      h("h2", {}, "Cubes and compositions", h("small", {}, "cubes held (+ of them new this round), ♪ compositions")),
+      h("h2", {}, "Cubes and compositions", h("small", {}, "cubes of earlier rounds + new ones, ♪ compositions")),
       h(
         "div",
         { class: "scroll", tabindex: "0", role: "group", "aria-label": "Cubes and compositions, table" },
@@ -348,19 +355,29 @@ const symphony9 = (() => {
     );
   }
 
+  /* Who has won, and how the one who looks has done. */
+  function result(game) {
+    const { sheet } = game.scene;
+    const winners = sheet.flatMap((line, seat) => (line.rank === 1 ? [seat] : []));
+    const names = listed(winners.map((seat) => nameOf(game, seat)));
+    const won = `${names} ${winners.length > 1 ? "share the win" : "wins"} with ${rounded(sheet[winners[0]].total)} points`;
+    const mine = game.watching || game.seat === null ? undefined : sheet[game.seat];
+    return mine && mine.rank > 1 ? `${won}; you are ${ordinal(mine.rank)} with ${rounded(mine.total)}` : won;
+  }
+
   function scoreSheet(game) {
     const { scene, setting } = game;
     const sources = Object.keys(scene.sheet[0].breakdown);
     const label = (source) => {
       const row = setting.musicians.findIndex((one) => one.key === source);
-      return row >= 0 ? [mark(setting, row, 22), ` ${setting.musicians[row].name}, ${setting.musicians[row].tile}`] : source.replace("_", " ");
+      if (row >= 0) return [mark(setting, row, 22), ` ${setting.musicians[row].name}, ${setting.musicians[row].tile}`];
+      return source === "last_works" ? "works of the dead" : source;
     };
-    const winners = scene.sheet.flatMap((line, seat) => (line.rank === 1 ? [nameOf(game, seat)] : []));
     const cell = (line, value) => h("td", { class: line.rank === 1 ? "winner" : "" }, rounded(value));
     return h(
       "section",
-      { class: "card sheet", "aria-label": "Score sheet" },
-      h("h2", {}, winners.length > 1 ? `${listed(winners)} share the win` : `${winners[0]} wins`),
+      { class: "card sheet", "aria-label": "Score sheet", tabindex: "-1" },
+      h("h2", {}, result(game)),
       h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Score sheet, table" }, h(
         "table",
         {},
@@ -390,5 +407,5 @@ const symphony9 = (() => {
     if (inside && action !== null) place.querySelector(`[data-action="${action}"]`)?.focus();
   }
 
-  return { ask, complain, h, s, mark, nameOf, button, tracks, concert, needed, redrawConcert, boards, purse, scoreSheet, logLine, redraw, rounded, signed, range, ordinal };
+  return { ask, complain, h, s, mark, nameOf, button, tracks, concert, needed, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw, rounded, signed, range, ordinal };
 })();

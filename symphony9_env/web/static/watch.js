@@ -38,13 +38,15 @@
 
   function odds(frame) {
     const { comment, move } = frame;
-    return comment.odds.slice(0, 8).map(([name, chance]) =>
+    const shown = comment.odds.slice(0, 8);
+    if (move && !shown.some(([name]) => name === move.name)) shown.push(comment.odds.find(([name]) => name === move.name) ?? [move.name, 0]);
+    return shown.map(([name, chance]) =>
       h(
         "li",
         { class: name === move?.name ? "played" : "" },
         h("span", { class: "bar", style: `--share:${chance}` }),
         h("span", {}, name),
-        h("b", {}, percent(chance)),
+        h("b", {}, chance ? percent(chance) : "under 0.5 %"),
       ),
     );
   }
@@ -91,7 +93,7 @@
         shown.map((player) => s("polyline", { points: points[player].join(" "), class: `line seat-${player}` })),
         ticks,
         s("line", { x1: x(at), x2: x(at), y1: 4, y2: 84, class: "now" })),
-      h("p", { class: "faint legend" }, "Chance to win when deciding, 0 to 100 %: ", shown.map((player) => h("span", {}, h("span", { class: `dot seat-${player}`, "aria-hidden": "true" }), nameOf(replay, player), " ")), ticks.length ? "· ticks: search sees clearly better" : ""),
+      h("p", { class: "faint legend" }, "Chance to win when deciding, 0 to 100 %: ", shown.map((player) => h("span", {}, s("svg", { class: "chances key", viewBox: "0 0 30 8", "aria-hidden": "true" }, s("line", { x1: 0, x2: 30, y1: 4, y2: 4, class: `line seat-${player}` })), " ", nameOf(replay, player), " ")), ticks.length ? "· ticks: search sees clearly better" : ""),
     ];
   }
 
@@ -114,6 +116,7 @@
     redraw(byId("left"), frame.scene.sheet && scoreSheet(game), tracks({ ...game, own: game.own ?? frame.own[looks] }), boards(game));
     const things = { ...game, seat: looks, own: frame.own[looks], whose: `${nameOf(replay, looks)}'s things` };
     redraw(byId("right"), concert(game), purse(things));
+    byId("doubt").disabled = !replay.frames.some((one, index) => index > at && isDoubt(one) && mayTell(one, seat));
     drawLog(game);
   }
 
@@ -159,7 +162,7 @@
     replay = games[index] ?? games[0];
     byId("game").value = String(games.indexOf(replay));
     const seat = byId("seat").value;
-    const seats = [h("option", { value: OPEN }, "all hands"), ...replay.players.map((one, number) => h("option", { value: number }, `as ${one.name}, seat ${number + 1}`))];
+    const seats = [h("option", { value: OPEN }, "all hands"), ...replay.players.map((one, number) => h("option", { value: number }, `as ${one.name}`))];
     byId("seat").replaceChildren(...seats);
     byId("seat").value = seat && Number(seat) < replay.players.length ? seat : OPEN;
     byId("doubt").hidden = !replay.frames.some((frame) => frame.comment?.search);
