@@ -69,12 +69,11 @@
     const money = scene.boards[game.seat].money;
     const buying = scene.decision.startsWith("buy");
     const nothing = buying && !game.choices.some((choice) => choice.kind === "take");
-    const giving = scene.decision === "bid" || scene.decision === "announce";
     return [
       h("h2", {}, "Your decision: ", scene.question, left),
       since(),
-      (buying || giving) && h("p", {}, `You have $${money}${nothing ? ": nothing can be bought now" : ""}.`),
-      giving && needed(game),
+      (buying || game.isGiving) && h("p", {}, `You have $${money}${nothing ? ": nothing can be bought now" : ""}.`),
+      game.isGiving && needed(game),
       h("div", { class: "cube-choices" }, Object.values(WHOLE).map(cubeChoices)),
       scene.decision === "bid" && h("p", { class: "faint" }, "Paid only if the concert takes place. A piece of furniture counts its full value; no change is given, and its points are lost with it."),
       amounts("bid"),
@@ -116,12 +115,14 @@
     const mine = !game || game.scene.to_decide !== message.seat;
     game = { ...game, ...message, choose };
     const { scene, setting } = game;
+    game.isGiving = scene.to_decide === game.seat && ["bid", "announce"].includes(scene.decision);
     const isNewlyOver = scene.sheet && !document.querySelector(".sheet");
     document.querySelector("main").hidden = false;
     byId("where").textContent = `Round ${scene.round} of ${setting.rounds} · ${nameOf(game, game.seat)}`;
     document.title = scene.to_decide === game.seat ? "Your turn · Symphony No. 9" : "Symphony No. 9";
     redraw(byId("question"), question());
     byId("question").classList.toggle("asked", scene.to_decide === game.seat);
+    byId("question").classList.toggle("over", Boolean(scene.sheet));
     redraw(byId("left"), scene.sheet && scoreSheet(game), tracks(game), boards(game));
     redrawConcert(byId("concert"), game);
     redraw(byId("right"), purse(game));
@@ -202,7 +203,7 @@
     if (!token) return complain("This page needs the whole link of a seat, as the host has given it to you.");
     try {
       const message = await ask(token, "/api/seat");
-      byId("primer").textContent = message.primer.replace(/\n(?=[^\n\d])\s*/g, " "); // lines as long as the window
+      byId("primer").textContent = message.primer.replace(/([^\n])\n(?=[^\n\d]) */g, "$1 "); // lines as long as the window
       show(message);
       connect();
     } catch (error) {

@@ -214,7 +214,10 @@ const symphony9 = (() => {
     const { scene, setting } = game;
     if (scene.token === null) return null;
     const whose = setting.num_players === 2 ? "From you two and the bot" : "From all players";
-    const classes = setting.classes.map((one) => h("span", { class: "needed" }, h("b", {}, `${one.from - scene.token}–${one.to - scene.token}`), ` ${one.name} ($${one.income} a cube)`));
+    const classes = setting.classes.map((one, index) => [
+      index ? ", " : "",
+      h("span", { class: "whole" }, h("b", {}, `${one.from - scene.token}–${one.to - scene.token}`), ` for ${one.name} class ($${one.income} a cube)`),
+    ]);
     return h("p", {}, `The royal budget is ${signed(scene.token)}. ${whose} it takes `, classes, ".");
   }
 
@@ -226,7 +229,7 @@ const symphony9 = (() => {
     return h(
       "div",
       { class: "budget" },
-      needed(game),
+      !game.isGiving && needed(game), // else it stands in the question
       h("p", { class: "faint" }, "Royal tokens shown: ", scene.tokens_seen.length ? chips(scene.tokens_seen, "seen") : "none", " · not shown yet: ", counts.map((count, index) => h("span", { class: "whole" }, (index ? ", " : "") + count))),
       h("p", { class: "faint" }, `Counted for scoring so far: ${plural(scene.successes, "concert")}, ${plural(scene.performers, "performer")}.`),
     );
