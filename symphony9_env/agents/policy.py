@@ -240,7 +240,9 @@ class ShippedPolicy(Agent):
     def for_players(self, num_players: int) -> PolicyAgent:
         """The one for this number of players, read when it is first needed."""
         if num_players not in self._by_players:
-            self._by_players[num_players] = PolicyAgent.load(shipped_path(num_players), self.seed)
+            policy = PolicyAgent.load(shipped_path(num_players), self.seed)
+            policy.name = self.name  # where it is installed does not matter
+            self._by_players[num_players] = policy
         return self._by_players[num_players]
 
 

@@ -91,7 +91,6 @@ def _need_policy(name: str | None, num_players: int) -> PolicyAgent | None:
     agent = agents.make(name, seed=0)
     if isinstance(agent, ShippedPolicy):
         agent = agent.for_players(num_players)
-        agent.name = "policy"
     if not isinstance(agent, PolicyAgent):
         raise ValueError(f"{name!r} is no policy: it has no probabilities to show")
     agent.check_players(num_players)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,8 @@ def test_tables_of_different_sizes_may_be_decided_at_once() -> None:
         games[row] = env.game[0]
         expected.append(policy.choose(env))
     assert policy.decide(games, np.arange(6)).tolist() == expected
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_a_shipped_policy_is_known_by_its_content_wherever_it_is_installed(num_players: int) -> None:
+    assert re.fullmatch(r"policy [0-9a-f]{16}", agents.make("policy", seed=0).fingerprint(num_players))
