@@ -46,7 +46,7 @@
       h(
         "div",
         { class: "amounts", role: "group", "aria-label": value ? `with the $${value} furniture` : "coins" },
-        h("span", { class: "faint" }, kind === "announce" ? "announce" : value ? `with the $${value} furniture` : "coins alone"),
+        h("span", { class: "faint" }, kind === "announce" ? "announce" : value ? `with furniture $${value}` : "coins alone"),
         found.filter((choice) => (choice.value ?? null) === value).map((choice) => button(game, choice, `$${choice.amount}`)),
       ),
     );
@@ -76,8 +76,7 @@
       game.isGiving && needed(game),
       h("div", { class: "cube-choices" }, Object.values(WHOLE).map(cubeChoices)),
       scene.decision === "bid" && h("p", { class: "faint" }, "Paid only if the concert takes place. A piece of furniture counts its full value; no change is given, and its points are lost with it."),
-      amounts("bid"),
-      amounts("announce"),
+      h("div", { class: "groups" }, amounts("bid"), amounts("announce")),
       h("div", { class: "others" }, others.map((choice) => button(game, choice, choice.label, choice.kind === "pass" ? h("kbd", {}, "P") : h("small", {}, choice.note)))),
       hint(),
     ];
@@ -123,6 +122,7 @@
     redraw(byId("question"), question());
     byId("question").classList.toggle("asked", scene.to_decide === game.seat);
     byId("question").classList.toggle("over", Boolean(scene.sheet));
+    byId("question").classList.toggle("last-sale", scene.decision === "sell");
     redraw(byId("left"), scene.sheet && scoreSheet(game), tracks(game), boards(game));
     redrawConcert(byId("concert"), game);
     redraw(byId("right"), purse(game));

@@ -212,7 +212,7 @@ const symphony9 = (() => {
   /* What the contributions must add up to, once the royal budget is known. */
   function needed(game) {
     const { scene, setting } = game;
-    if (scene.token === null) return null;
+    if (scene.token === null || scene.sheet) return null;
     const whose = setting.num_players === 2 ? "From you two and the bot" : "From all players";
     const classes = setting.classes.map((one, index) => [
       index ? ", " : "",
