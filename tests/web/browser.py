@@ -72,7 +72,7 @@ class Screen:
 
     def choices(self) -> list[dict[str, Any]]:
         """The buttons of the question, by what they do."""
-        found = self.page.query_selector_all("#question [data-action]")
+        found = self.page.query_selector_all("#question [data-action]:visible")
         return [
             {
                 "action": int(one.get_attribute("data-action") or -1),
