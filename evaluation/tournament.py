@@ -195,7 +195,7 @@ def main(arguments: list[str] | None = None) -> None:
     command = "python -m evaluation.tournament " + shlex.join(arguments if arguments is not None else sys.argv[1:])
     results, report = tournament.finish(command)
     print(shown(results))
-    print(f"\n{report} (open it in a browser); results.json, games.csv and the first games (watch.html, records/) are beside it")
+    print(f"\n{report} (open it in a browser); beside it: results.json, games.csv, records/ and watch.html")
     if stopped:
         raise KeyboardInterrupt
 
