@@ -14,10 +14,13 @@ from typing import Any
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.types import ASGIApp
 
 from symphony9_env.web.serve import address_of, listen
+
+PATIENCE = 60_000  # milliseconds: agents may have to be compiled, on a machine that is busy
+expect.set_options(timeout=PATIENCE)
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -62,7 +65,7 @@ class Screen:
         self.context = browser.new_context(viewport={"width": width, "height": height}, has_touch=width < 800)
         self.complaints: list[str] = []
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(PATIENCE)
         self.page.on(
             "console",
             lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None,
