@@ -19,10 +19,11 @@ import asyncio
 import contextlib
 import hmac
 import json
+import threading
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
-from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -34,6 +35,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from symphony9_env import agents
+from symphony9_env.agents import Agent
+from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import SCORING, TRACKS
 from symphony9_env.render.look import look_css
 from symphony9_env.views.primer import primer
@@ -99,7 +102,7 @@ class Hall:
         """Agents think in threads, which only read; every move is made here, so nobody sees half of one."""
         while (agent := table.agent_to_move) is not None:
             try:
-                table.play(await to_thread.run_sync(agent.choose, table.env, abandon_on_cancel=True))
+                table.play(await _thought(agent, table.env))
             except Exception as error:
                 table.problem = f"{agent.name} can't go on: {error}"
                 self.announce(table)
@@ -114,6 +117,28 @@ class Hall:
                 task.cancel()
                 self.keep(self.tables.by_id[number])
         self.tables.close()
+
+
+async def _thought(agent: Agent, env: RawEnv) -> int:
+    """An agent's choice, thought of in a thread that nobody waits for when the server stops."""
+    loop = asyncio.get_running_loop()
+    choice: asyncio.Future[int] = loop.create_future()
+
+    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
+        if not choice.done():  # else the server has stopped
+            settle(outcome)
+
+    def think() -> None:
+        answer: tuple[Callable[[Any], None], Any]
+        try:
+            answer = choice.set_result, agent.choose(env)
+        except Exception as error:
+            answer = choice.set_exception, error
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(tell, *answer)
+
+    threading.Thread(target=think, daemon=True).start()
+    return await choice
 
 
 def make_app(tables: Tables) -> ASGIApp:
