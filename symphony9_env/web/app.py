@@ -74,9 +74,9 @@ class Hall:
         """Wake everybody who waits for this table."""
         self._changed.pop(table.id, asyncio.Event()).set()
 
-    async def news(self, table: Table) -> None:
-        """Until something has changed."""
-        await self._changed.setdefault(table.id, asyncio.Event()).wait()
+    def next_change(self, table: Table) -> asyncio.Event:
+        """Set when something changes from now on."""
+        return self._changed.setdefault(table.id, asyncio.Event())
 
     def keep(self, table: Table) -> None:
         """Save it; what is in the way is told to the people at the table, and the game goes on."""
@@ -345,7 +345,6 @@ async def _events(socket: WebSocket) -> None:
 
 async def _send_news(socket: WebSocket, hall: Hall, table: Table, seat: int) -> None:
     while True:
-        news = asyncio.create_task(hall.news(table))
-        await asyncio.sleep(0)  # it waits from now on: what changes while we send is not missed
+        change = hall.next_change(table)  # what changes while we send is not missed
         await socket.send_json(table.message(seat))
-        await news
+        await change.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from symphony9_env import symphony9_v0
 from symphony9_env.cli import main
 from symphony9_env.web.serve import address_of, is_loopback, listen
 from tests.web.service import bearer
@@ -56,6 +57,21 @@ def test_play_says_where_it_is_and_stops_by_ctrl_c(tmp_path: Path) -> None:
     with command("play", "--games", str(tmp_path / "games")) as (_, said):
         assert f"/#{found[2]}" in said  # the same link
         assert "1 of 1 not over" in said
+
+
+def test_ctrl_c_does_not_wait_for_an_agent_that_thinks(tmp_path: Path) -> None:
+    env = symphony9_v0.raw_env(num_players=2)
+    for seed in range(100):
+        env.reset(seed=seed)
+        if env.deciding_seat == 1:  # the agent's
+            break
+    with command("play", "--games", str(tmp_path)) as (process, said):
+        address, token = re.findall(r"(http://\S+)/#(\S+)", said)[0]
+        wish = {"seats": [{}, {"agent": "search:1000000"}], "seed": seed}  # a minute of thought
+        answer = httpx2.post(f"{address}/api/tables", json=wish, headers=bearer(token), timeout=60)
+        assert answer.status_code == 201
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
 
 
 def test_watch_serves_its_page(tmp_path: Path) -> None:
