@@ -147,7 +147,7 @@ class Tournament:
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
         if kept:
-            self.folder.write("watch.html", replay_page(read_games(kept, policy="policy", search=0)))
+            self.folder.write("watch.html", replay_page(read_games(kept, policy=agents.SHIPPED, search=0)))
         return results, write_report(self.folder, results, self.games(), [file.name for file in kept])
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.networks import SHAPES, Weights, musician_columns
-from symphony9_env.agents.policy import Card
+from symphony9_env.agents.policy import Card, load_policy
 from training.config import NetworkSettings, Settings
 
 ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -135,6 +135,16 @@ def weights_of(policy: MaskableActorCriticPolicy) -> Weights:
         name: np.ascontiguousarray(values.detach().cpu().numpy(), np.float32).copy()
         for name, values in parameters_of(policy).items()
     }
+
+
+def begin_from(policy: MaskableActorCriticPolicy, settings: Settings) -> None:
+    """Give a network the weights of the saved policy that a run is to begin with, if there is one."""
+    if settings.start_from is None:
+        return
+    try:
+        set_weights(policy, *load_policy(settings.start_from))
+    except ValueError as error:
+        raise ValueError(f"start_from: {error}") from None
 
 
 def set_weights(policy: MaskableActorCriticPolicy, card: Card, weights: Weights) -> None:

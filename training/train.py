@@ -29,11 +29,10 @@ from tqdm import tqdm
 
 from evaluation.console import Parser, percent, run, table
 from symphony9_env import files
-from symphony9_env.agents import load_policy
 from training import saves
 from training.callbacks import BetweenUpdates
 from training.config import Section, Settings, load_settings
-from training.network import policy_class, set_weights
+from training.network import begin_from, policy_class
 from training.pool import Pool
 from training.saves import RunFolder
 from training.vec_env import SelfPlayVecEnv
@@ -69,11 +68,7 @@ def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
         seed=settings.seed % 2**32,
         device="cpu",
     )
-    if settings.start_from is not None:
-        try:
-            set_weights(model.policy, *load_policy(settings.start_from))
-        except ValueError as error:
-            raise ValueError(f"start_from: {error}") from None
+    begin_from(model.policy, settings)
     return model
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from symphony9_env.components import BUDGET_TOKENS
 from symphony9_env.render.drawing import Drawing
 from symphony9_env.render.look import PALETTE
 from symphony9_env.render.pieces import ACCENT, FAINT, INK, Box, amount, card, coin, mark, token_name, words
@@ -65,8 +66,9 @@ def _tokens(drawing: Drawing, box: Box, view: SeatView) -> None:
         now = number == view.round and view.score_sheet is None
         coin(drawing, box.x + 18 + 37 * (number - 1), box.y + 36, 15, value, now)
     left = sorted(view.budget_left, reverse=True)
-    start = box.right - 22 * 8
-    words(drawing, start, box.y + 8, "not shown yet (two never are)", 12, FAINT, fit=box.right - start)
+    start = box.right - 22 * len(BUDGET_TOKENS)
+    never = len(BUDGET_TOKENS) - NUM_ROUNDS
+    words(drawing, start, box.y + 8, f"not shown yet ({never} never are)", 12, FAINT, fit=box.right - start)
     for place, value in enumerate(left):
         coin(drawing, start + 11 + 22 * place, box.y + 36, 10, value)
 

@@ -7,13 +7,10 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
-from symphony9_env import files
+from symphony9_env import agents, files
+from symphony9_env.web import DEFAULT_PORT, GAMES_FOLDER, LOOPBACK
 from symphony9_env.web.replay import DEFAULT_SEARCH, read_games
-
-GAMES_FOLDER: Final = "symphony9-games"
-LOOPBACK: Final = "127.0.0.1"
 
 
 def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -28,7 +25,9 @@ def _add_server(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--host", default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK}, this machine alone; 0.0.0.0: all)"
     )
-    command.add_argument("--port", type=int, help="port to listen on (default: 8009, or a free one if that is taken)")
+    command.add_argument(
+        "--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if that is taken)"
+    )
     command.add_argument("--no-browser", action="store_true", help="only print the link")
 
 
@@ -36,7 +35,7 @@ def add_watch(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     watch = add("watch", "watch recorded games in the browser")
     watch.add_argument("files", nargs="+", metavar="FILE", help="game records")
     watch.add_argument(
-        "--policy", default="policy", help="whose probabilities to show where no policy played; none: nobody's"
+        "--policy", default=agents.SHIPPED, help="whose probabilities to show where no policy played; none: nobody's"
     )
     watch.add_argument(
         "--search",
@@ -88,7 +87,7 @@ def _warn(is_private: bool) -> None:
 
 def _warm_up() -> None:
     """Let every kind of agent decide once, so that nobody waits for a compiler in the first game."""
-    from symphony9_env import agents, symphony9_v0
+    from symphony9_env import symphony9_v0
 
     env = symphony9_v0.raw_env()
     env.reset(seed=0)

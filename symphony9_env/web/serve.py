@@ -13,9 +13,9 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from symphony9_env.web import DEFAULT_PORT, LOOPBACK
 from symphony9_env.web.app import MAX_SOCKET_MESSAGE
 
-DEFAULT_PORT: Final = 8009
 MAX_CONNECTIONS: Final = 1000
 
 
@@ -59,7 +59,7 @@ def _own_address() -> str:
             probe.connect(("192.0.2.1", 9))
             return str(probe.getsockname()[0])
         except OSError:
-            return "127.0.0.1"
+            return LOOPBACK
 
 
 def is_loopback(bound: socket.socket) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.testclient import TestClient
 
 from symphony9_env.web.app import make_app
@@ -42,3 +44,17 @@ def look(client: TestClient, token: str) -> Json:
 
 def move(client: TestClient, token: str, action: Any, turn: Any) -> Any:
     return client.post("/api/seat/move", json={"action": action, "turn": turn}, headers=bearer(token))
+
+
+def play_on(client: TestClient, tokens: list[str], rng: np.random.Generator, num_moves: int = 1000) -> None:
+    """Random legal moves of whoever is to decide, until the game is over."""
+    for _ in range(num_moves):
+        messages = {token: look(client, token) for token in tokens}
+        if messages[tokens[0]]["scene"]["sheet"]:
+            return
+        token = next((token for token, message in messages.items() if message["choices"]), None)
+        if token is None:
+            time.sleep(0.05)  # an agent thinks
+            continue
+        action = int(rng.choice([choice["action"] for choice in messages[token]["choices"]]))
+        assert move(client, token, action, messages[token]["turn"]).status_code == 200

@@ -48,9 +48,6 @@ def test_every_position_is_there_with_its_move_and_events(path: Path) -> None:
 
 def test_a_policy_that_played_speaks_for_itself_and_search_for_all(path: Path) -> None:
     (game,) = read_games([path], None, 30)
-    env = next(records.replay(records.load(path)))
-    policy = agents.make("policy", seed=0)
-    assert isinstance(policy, agents.policy.ShippedPolicy)
     for frame, env in zip(game["frames"], records.replay(records.load(path)), strict=True):
         if frame["scene"]["sheet"]:
             break

@@ -58,11 +58,7 @@ def test_a_round_is_told_from_the_first_cube_to_the_concert() -> None:
 
 def test_a_concert_is_told_when_the_hands_open() -> None:
     env = at_concert(4, cubes={0: {"handel": 2}, 1: {}, 2: {}, 3: {}}, budget=[0, 2, 2, 2, 2, 0])
-    order = [env.agent_selection]
-    lines = []
-    for amount in ("bid 2", "bid 4 with 4", "bid 3"):
-        lines += told(env, amount)
-        order.append(env.agent_selection)
+    lines = told(env, "bid 2", "bid 4 with 4", "bid 3")
     assert {line["text"] for line in lines} == {"closes a hand"}
     lines = told(env, "bid 3")
     given = dict(texts(lines, "gave"))
@@ -99,11 +95,8 @@ def test_all_cubes_that_come_and_go_are_told(num_players: int) -> None:
 
 def test_a_failure_is_told_with_its_reason() -> None:
     env = at_concert(4, budget=[0, 2, 2, 2, 2, 0])
-    before = env.game.copy()
     bids(env, 0, 0, 0)
-    before = env.game.copy()
-    env.step(number("bid 0"))
-    lines = tell(before, number("bid 0"), env.game)
+    lines = told(env, "bid 0")
     assert texts(lines, "concert") == [(None, "Total 0: too little, the concert fails; who gave least is to blame")]
     assert texts(lines, "income") == []
 

@@ -1,11 +1,11 @@
 "use strict";
 /* The host's page: set up games, and find the links of their seats. */
 (() => {
-  const { ask, complain, h, range } = symphony9;
+  const { h, range } = symphony9;
+  const { ask, complain, HOST_KEY } = server;
   const byId = (id) => document.getElementById(id);
-  const KEY = "symphony9-host";
-  if (location.hash.length > 1) sessionStorage.setItem(KEY, location.hash.slice(1));
-  const token = sessionStorage.getItem(KEY) ?? "";
+  if (location.hash.length > 1) sessionStorage.setItem(HOST_KEY, location.hash.slice(1));
+  const token = sessionStorage.getItem(HOST_KEY) ?? "";
   const PERSON = "a person";
   const OTHER = "a saved policy or search:N …";
   const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: "", other: "" }));

@@ -1,7 +1,8 @@
 "use strict";
 /* The page of one seat: shows what the server sends, sends what is chosen. The server knows the rules; this page doesn't. */
 (() => {
-  const { ask, complain, h, mark, nameOf, needed, button, tracks, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw } = symphony9;
+  const { h, mark, nameOf, needed, button, tracks, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw } = symphony9;
+  const { ask, complain, HOST_KEY } = server;
   const byId = (id) => document.getElementById(id);
   const token = location.hash.slice(1);
   let game = null;
@@ -55,7 +56,7 @@
   function question() {
     const { scene } = game;
     if (scene.sheet) {
-      const isHost = sessionStorage.getItem("symphony9-host");
+      const isHost = sessionStorage.getItem(HOST_KEY);
       return [
         h("h2", {}, result(game)),
         h("p", {}, h("button", { type: "button", onclick: toSheet }, "Score sheet"), " ", isHost && h("a", { href: "/" }, "Set up another game")),

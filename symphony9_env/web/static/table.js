@@ -17,24 +17,6 @@ const symphony9 = (() => {
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-  /* Ask the server; an answer that is no JSON (from a proxy, say) still becomes an error that can be read. */
-  async function ask(token, path, body) {
-    const response = await fetch(path, {
-      method: body ? "POST" : "GET",
-      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
-      body: body && JSON.stringify(body),
-    });
-    const answer = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
-    if (!response.ok) throw new Error(answer.error);
-    return answer;
-  }
-
-  function complain(text) {
-    const place = document.getElementById("problem");
-    place.hidden = !text;
-    place.textContent = text ?? "";
-  }
-
   const ordinal = (place) => place + (["st", "nd", "rd"][place - 1] ?? "th");
   const signed = (amount) => (amount > 0 ? "+" : amount < 0 ? "−" : "") + Math.abs(amount);
   const rounded = (points) => String(Math.round(points * 100) / 100);
@@ -410,5 +392,5 @@ const symphony9 = (() => {
     if (inside && action !== null) place.querySelector(`[data-action="${action}"]`)?.focus();
   }
 
-  return { ask, complain, h, s, mark, nameOf, button, tracks, concert, needed, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw, rounded, signed, range, ordinal };
+  return { h, s, mark, nameOf, button, tracks, concert, needed, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw, rounded, signed, range, ordinal };
 })();
