@@ -125,7 +125,8 @@ def make_options(**options: Unpack[OptionValues]) -> EnvOptions:
         hint = f"did you mean {near[0]!r}? " if near else ""
         # "unexpected keyword argument" is Python's own wording, which some libraries look for.
         reason = f"got an unexpected keyword argument {unknown[0]!r}"
-        raise TypeError(f"{reason}: unknown option; {hint}allowed: {_join(OPTION_NAMES)}, render_mode")
+        allowed = OPTION_NAMES if "render_mode" in unknown else (*OPTION_NAMES, "render_mode")  # a batch has none
+        raise TypeError(f"{reason}: unknown option; {hint}allowed: {_join(allowed)}")
     given: dict[str, Any] = dict(options)
     variant = Variant(**{name: given.pop(name) for name in VARIANT_NAMES if name in given})
     return EnvOptions(variant, **given)

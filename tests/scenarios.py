@@ -9,9 +9,8 @@ import numpy as np
 
 from symphony9_env.actions import NAMES, number
 from symphony9_env.components import MUSICIAN_INDEX, PLAYER_COUNT_RULES
-from symphony9_env.engine import advance
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.state import CONTRIBUTE, NONE, game_at
+from symphony9_env.rules.state import CONTRIBUTE, game_at
 from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import SetUp
 from symphony9_env.views.seat import SeatView, seat_view
@@ -57,7 +56,7 @@ def place(env: RawEnv, **fields: Any) -> None:
             getattr(game, name)[:] = value
         else:
             setattr(game, name, value)
-    env._move_to(advance(env.states, 0, NONE, env._observation, env._mask))
+    env.refresh()
 
 
 def cubes_of(env: RawEnv, board: int) -> dict[str, int]:
@@ -91,7 +90,7 @@ def decision(env: RawEnv) -> tuple[str, str]:
 
 
 def legal(env: RawEnv) -> list[str]:
-    return [NAMES[action] for action in np.flatnonzero(env._mask)]
+    return [NAMES[action] for action in np.flatnonzero(env.action_mask)]
 
 
 def play(env: RawEnv, *names: str) -> None:
@@ -143,4 +142,4 @@ def random_legal(rng: np.random.Generator) -> Policy:
 def finish(env: RawEnv, rng: np.random.Generator) -> None:
     """Play random legal moves to the end."""
     while not all(env.terminations.values()):
-        env.step(int(rng.choice(np.flatnonzero(env._mask))))
+        env.step(int(rng.choice(np.flatnonzero(env.action_mask))))

@@ -166,7 +166,7 @@ def test_no_game_is_longer_than_its_history() -> None:
     longest = 0
     for _ in range(400):
         games.step(games.sample_actions())
-        longest = max(longest, int(games._buffers.length.max()))
+        longest = max(longest, *(len(games.moves(row)) for row in range(games.num_games)))
     assert 150 < longest <= MAX_DECISIONS
 
 
@@ -277,7 +277,9 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
 
 
 def test_there_is_no_render_mode() -> None:
-    with pytest.raises(TypeError, match="unknown option 'render_mode'"):
+    with pytest.raises(
+        TypeError, match=r"unexpected keyword argument 'render_mode': unknown option; allowed: num_players, .*, ledger$"
+    ):
         BatchedGames(1, render_mode="ansi")  # type: ignore[call-arg]
 
 

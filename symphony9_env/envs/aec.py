@@ -1,4 +1,4 @@
-"""The PettingZoo AEC environments: thin, fast adapters over the rules kernel."""
+"""The PettingZoo AEC environment that refuses illegal actions: a thin, fast adapter over the rules kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
-from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.actions import BID, HANDS, NAMES, num_actions
@@ -111,7 +110,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     def states(self) -> States:
         """The true state (an array of one), hidden information included: for search, tests and tools, not for players.
 
-        Only read it: the environment does not notice what is written into it.
+        Only read it. Whoever writes into it, as tests do, must call `refresh` afterwards.
         """
         return self._states
 
@@ -128,6 +127,12 @@ class RawEnv(AECEnv[str, Observation, int]):
     def moves(self, row: int = 0) -> list[int]:
         """Return the actions played so far, closed hands included."""
         return [action for _, action in self._history]
+
+    @property
+    def action_mask(self) -> NDArray[np.int8]:
+        """A copy of the deciding seat's mask of legal actions; all zeros once the game is over."""
+        self.require_reset("action_mask")
+        return self._mask.copy()
 
     @property
     def deciding_seat(self) -> int:
@@ -206,12 +211,16 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        self._move_to(advance(self._states, 0, NONE, self._observation, self._mask))
+        self.refresh()
         if self.options.shaping:  # the deal is the baseline
             kind, unused = self.options.reward_kind, np.zeros(SEATS)
             compute_rewards(self._states, 0, kind, 0.0, self._points, unused, unused)
         if self.render_mode == "human":
             self.render()
+
+    def refresh(self) -> None:
+        """Derive the deciding seat, its observation and its mask from the state again."""
+        self._move_to(advance(self._states, 0, NONE, self._observation, self._mask))
 
     def _move_to(self, where: int) -> None:
         """Select the seat that decides now; `where` is what the engine returned."""
@@ -336,84 +345,6 @@ class RawEnv(AECEnv[str, Observation, int]):
     def require_reset(self, call: str) -> None:
         if not self.has_reset:
             raise ValueError(f"{call}() before reset(): call reset() first")
-
-
-class CheckedEnv(RawEnv):
-    """Symphony No. 9 for 2 to 4 players, with the behaviour of PettingZoo's stock wrappers; options as for `raw_env`.
-
-    An illegal move ends the game with -1 for the agent that made it; an action out of range fails an assertion; a
-    step after the end gives a warning. The checks are made here rather than in three wrappers, at several times
-    their speed.
-    """
-
-    @with_option_signature
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
-        super().__init__(render_mode=render_mode, **options)
-        self.has_updated = False
-        self._ended_by_illegal_move = False
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        super().reset(seed, options)
-        self._ended_by_illegal_move = False
-        self.has_updated = True
-
-    def step(self, action: int | None) -> None:
-        if not self.has_reset:
-            EnvLogger.error_step_before_reset()
-        self.has_updated = True
-        if not self.agents:
-            EnvLogger.warn_step_after_terminated_truncated()
-        elif self._phase == OVER or self._ended_by_illegal_move:
-            if action is not None:
-                self._check_range(action)
-            self._was_dead_step(action)
-        else:
-            number = self._check_range(action)
-            if self._mask[number]:
-                self._play(number)
-            else:
-                self._end_by_illegal_move()
-
-    def _check_range(self, action: Any) -> int:
-        number = action_number(action)
-        if number is None or not 0 <= number < len(self._mask):
-            raise AssertionError("action is not in action space")
-        return number
-
-    def _end_by_illegal_move(self) -> None:
-        EnvLogger.warn_on_illegal_move()
-        agent = self.agent_selection
-        self._ended_by_illegal_move = True
-        self._cumulative_rewards[agent] = 0.0
-        self.terminations = dict.fromkeys(self.agents, True)
-        self.truncations = dict.fromkeys(self.agents, True)
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self.rewards[agent] = -1.0
-        self._accumulate_rewards()
-        self._deads_step_first()
-
-    def require_reset(self, call: str) -> None:
-        if not self.has_reset:
-            raise AssertionError(f"reset() needs to be called before {call}.")
-
-    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
-        if not self.has_reset:
-            EnvLogger.error_agent_iter_before_reset()
-        return _OrderedIterable(self, max_iter)
-
-
-class _OrderedIterable(AECIterable[str, Observation, int]):
-    def __iter__(self) -> AECIterator[str, Observation, int]:
-        return _OrderedIterator(self.env, self.max_iter)
-
-
-class _OrderedIterator(AECIterator[str, Observation, int]):
-    def __next__(self) -> str:
-        agent: str = super().__next__()
-        if not self.env.has_updated:
-            raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
-        self.env.has_updated = False
-        return agent
 
 
 def action_number(action: Any) -> int | None:

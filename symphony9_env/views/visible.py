@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symphony9_env.compilation import rule, wrapping
+from symphony9_env.compilation import rule, wrapping_rule
 from symphony9_env.rules.chance import mix
 from symphony9_env.rules.state import (
     CONTRIBUTE,
@@ -75,7 +75,7 @@ def hide_unknown(game: Game, seat: int) -> None:
                 game.bot_tiles[round_index, level] = 0
 
 
-@wrapping
+@wrapping_rule
 def _with(digest: Any, value: int) -> Any:
     return (digest + np.uint64(value + 2)) * _FACTOR
 

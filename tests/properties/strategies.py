@@ -57,7 +57,7 @@ def environments(draw: st.DrawFn) -> RawEnv:
 def moves(env: RawEnv, rng: np.random.Generator, seldom_sell: bool = True) -> Iterator[int]:
     """Random legal moves until the game is over, to be played by the caller one by one."""
     while not all(env.terminations.values()):
-        legal = np.flatnonzero(env._mask)
+        legal = np.flatnonzero(env.action_mask)
         if seldom_sell and rng.random() < 0.8:
             kept = legal[(legal < 19) | (legal > 21)]
             legal = kept if len(kept) else legal

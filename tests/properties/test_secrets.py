@@ -195,9 +195,9 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
 
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="seat=4; allowed: 0 to 3"):
-        resample(table().game, 4, np.random.default_rng(0))
+        resample(table().states, 4, np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"rng=3; allowed: a numpy.random.Generator"):
-        resample(table().game, 0, 3)  # type: ignore[arg-type]
+        resample(table().states, 0, 3)  # type: ignore[arg-type]
 
 
 def test_a_closed_hand_is_seen_by_its_owner_only() -> None:

@@ -59,7 +59,7 @@ def dealt(render_mode: str | None, **options: Any) -> RawEnv:
 
 
 def step(env: RawEnv) -> None:
-    env.step(int(np.flatnonzero(env._mask)[0]))
+    env.step(int(np.flatnonzero(env.action_mask)[0]))
 
 
 def test_importing_the_package_imports_no_picture_library() -> None:

@@ -193,7 +193,7 @@ def test_the_box_holds_the_most_that_a_field_may_be() -> None:
         money=[9999] * 4,
         budget=[2] * 4 + [0, 0],
         round_index=5,
-        step=5,
+        phase=5,
     )
     for agent in env.possible_agents:
         assert env.observation_space(agent).contains(env.observe(agent))
