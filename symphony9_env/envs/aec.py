@@ -86,7 +86,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         super().__init__()
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
-        self.event_buffer: EventBuffer | None = None  # set one to receive the events of every step
+        self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step
         self.options = make_options(**options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
@@ -203,6 +203,8 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def _start(self) -> None:
         self._history = []
+        if self.event_buffer is not None:
+            self.event_buffer.clear()
         self.has_reset = True
         self._skip_agent_selection = None
         self.agents = self.possible_agents[:]

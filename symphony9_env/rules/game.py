@@ -18,6 +18,7 @@ from symphony9_env.rules.events import (
     CUBE_TAKEN,
     HAND_CLOSED,
     PASSED,
+    clear_events,
     emit,
 )
 from symphony9_env.rules.state import (
@@ -174,5 +175,6 @@ def play(states: Any, index: int, action: int) -> None:
 
 @entry
 def play_with_events(states: Any, index: int, action: int, events: Any) -> None:
-    """Play a legal action in game `index` and append what it sets off to the event buffer."""
+    """Play a legal action in game `index` and fill the event buffer with what it sets off."""
+    clear_events(events)
     apply(states[index], action, events)
