@@ -52,7 +52,7 @@ def num_members(members: int) -> int:
     """Count the members of a set; sets are whole numbers with one bit for each member."""
     count = 0
     while members != 0:
-        members &= members - 1  # without the lowest; compiles to one instruction
+        members &= members - 1  # remove the lowest member; the loop compiles to one instruction
         count += 1
     return count
 

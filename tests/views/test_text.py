@@ -25,12 +25,12 @@ def test_the_text_names_everything_a_player_needs() -> None:
     text = describe(see(env, 0))
     for part in (
         "2 players. Round 2 of 6. You are player_0. Start player: player_1.",
-        "low 7-10 ($4 a cube), medium 11-13 ($5 a cube), high 14-16 ($9 a cube); contributions $0-7 each",
-        "player_0 $7 (with the $4 furniture)",
+        "low 7-10 (income $4 per cube), medium 11-13 (income $5 per cube), high 14-16 (income $9 per cube). Each",
+        "player_0 $7 (including the $4 furniture)",
         "The bot's tile: 1/3/5.",
         "handel",
         "own furniture sold",
-        "furniture $8 (4 points)",
+        "Your furniture: $8 (4 points).",
         "Waiting for player_1 (buy_4).",
     ):
         assert part in text, text
@@ -52,7 +52,7 @@ def test_announcements_and_closed_hands_are_told_but_not_what_is_in_them() -> No
     play(env, "announce 7", "pass", "announce 0", "pass", "bid 2")
     text = describe(see(env, 1))
     assert "Announced: player_2 $0, player_0 $7." in text
-    assert "Hands closed: player_0." in text
+    assert "Closed hands: player_0." in text
     assert "Your closed hand: $2." in describe(see(env, 0))
 
 
@@ -61,7 +61,7 @@ def test_a_kept_cube_is_told_while_others_choose() -> None:
     bids(env, 2, 2, 2, 2)
     play(env, "player_0 keep schubert")
     assert decision(env) == ("player_1", "keep")
-    assert "Kept by the bonus: player_0 schubert." in describe(see(env, 1))
+    assert "Cubes kept as low class bonus: player_0 schubert." in describe(see(env, 1))
 
 
 def test_the_end_shows_the_score_sheet_and_who_won() -> None:
