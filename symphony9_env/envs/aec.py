@@ -33,6 +33,8 @@ from symphony9_env.views.vector import observe, observe_all
 
 
 class Observation(TypedDict):
+    """What an agent observes: the vector of `views/fields.py` and the mask of its legal actions."""
+
     observation: NDArray[np.float32]
     action_mask: NDArray[np.int8]
 
@@ -158,14 +160,14 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.require_reset("record")
         return make_record(self._states, self._history, self._seed)
 
-    def resampled(self, seat: int, rng: np.random.Generator) -> Self:
+    def resample(self, seat: int, rng: np.random.Generator) -> Self:
         """Return a copy for search: a game that `seat` can't tell from this one, ready to be played on.
 
         The other players' money and furniture are kept, because a perfect memory of the payments knows them. Their
         closed hands and the tokens and bot tiles to come are drawn again. The copy's record is that of the resampled
         game, and it has no render mode.
         """
-        self.require_reset("resampled")
+        self.require_reset("resample")
         twin = copy.deepcopy(self)
         twin.render_mode = None
         twin._seed = twin._last_seed = None  # the seed would reveal the true deal
@@ -234,6 +236,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     # Playing.
 
     def step(self, action: int | None) -> None:
+        """Play a legal action of the deciding seat; once the game is over, remove agents with None."""
         if not self.has_reset:
             raise ValueError("step() before reset(): call reset() first")
         if self._phase == OVER:
@@ -299,7 +302,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     # Observing and rendering.
 
     def observe(self, agent: str) -> Observation:
-        """Return what an agent may know now, in fresh arrays; the mask of a waiting agent is all zeros."""
+        """Return what an agent may know now, in new arrays; the mask of a waiting agent is all zeros."""
         self.require_reset("observe")
         seat = self._seat(agent)
         if seat == self._player and self._phase != OVER:
@@ -345,12 +348,13 @@ class RawEnv(AECEnv[str, Observation, int]):
             raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
 
     def require_reset(self, call: str) -> None:
+        """Raise an error if no game has been dealt yet."""
         if not self.has_reset:
             raise ValueError(f"{call}() before reset(): call reset() first")
 
 
 def action_number(action: Any) -> int | None:
-    """Return a whole number (NumPy's too) as an int; None for anything else, True and False included."""
+    """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
     if type(action) is int:
         return action
     if isinstance(action, bool):

@@ -16,14 +16,13 @@ class CheckedEnv(RawEnv):
     """Symphony No. 9 for 2 to 4 players, with the behaviour of PettingZoo's stock wrappers; options as for `raw_env`.
 
     An illegal move ends the game with -1 for the agent that made it; an action out of range fails an assertion; a
-    step after the end gives a warning. The checks are made here rather than in three wrappers, at several times
-    their speed.
+    step after the end gives a warning. Making the checks here is several times faster than the three wrappers are.
     """
 
     @with_option_signature
     def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
         super().__init__(render_mode=render_mode, **options)
-        self.has_updated = False
+        self.has_updated = False  # whether step or reset was called since `agent_iter` last gave an agent
         self._ended_by_illegal_move = False
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -77,11 +76,15 @@ class CheckedEnv(RawEnv):
 
 
 class _OrderedIterable(AECIterable[str, Observation, int]):
+    """What `agent_iter` returns."""
+
     def __iter__(self) -> AECIterator[str, Observation, int]:
         return _OrderedIterator(self.env, self.max_iter)
 
 
 class _OrderedIterator(AECIterator[str, Observation, int]):
+    """Check that every agent steps, as PettingZoo's `OrderEnforcingWrapper` does."""
+
     def __next__(self) -> str:
         agent: str = super().__next__()
         if not self.env.has_updated:

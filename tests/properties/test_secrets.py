@@ -134,7 +134,7 @@ def test_a_resampled_environment_plays_to_the_end_and_its_record_replays(
     env: RawEnv, seat: int, rng: np.random.Generator
 ) -> None:
     before = (env.states.tobytes(), env.record())
-    twin = env.resampled(seat, rng)
+    twin = env.resample(seat, rng)
     agent = env.possible_agents[seat]
     assert np.array_equal(twin.observe(agent)["observation"], env.observe(agent)["observation"])
     for move in moves(twin, rng):
@@ -186,7 +186,7 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
     """It would give the true deal away."""
     env = RawEnv()
     env.reset(seed=7)
-    twin = env.resampled(0, np.random.default_rng(0))
+    twin = env.resample(0, np.random.default_rng(0))
     assert twin.game_seed is None
     assert twin.record()["seed"] is None
     twin.reset()

@@ -174,7 +174,7 @@ def test_copies_have_no_window(dummy_screen: None) -> None:
         twin.close()
         assert pygame.display.get_init()  # the original's is still open
     assert copy.deepcopy(single)._renderer._window is None
-    assert env.resampled(0, np.random.default_rng(0)).render_mode is None
+    assert env.resample(0, np.random.default_rng(0)).render_mode is None
     single.close()
     env.close()
 

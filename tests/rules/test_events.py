@@ -344,7 +344,7 @@ def events_of(env: RawEnv) -> list[Event]:
 def test_games_that_a_seat_can_not_tell_apart_have_the_same_events_for_it(
     env: RawEnv, seat: int, rng: np.random.Generator
 ) -> None:
-    twin = env.resampled(seat, rng)
+    twin = env.resample(seat, rng)
     assert see(events_of(twin), seat) == see(events_of(env), seat)
     if not (env.states["hand"][0] != NONE).any():
         assert events_of(twin) == events_of(env)
