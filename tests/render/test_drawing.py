@@ -10,7 +10,7 @@ import pytest
 from symphony9_env.render.drawing import Drawing, Text, bounds, text_width
 from symphony9_env.render.pixels import text_length, to_array, to_png
 from symphony9_env.render.svg import to_html, to_svg
-from symphony9_env.render.theme import MARKS, faded
+from symphony9_env.render.theme import MARKS, fade
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -89,5 +89,5 @@ def test_words_are_drawn_where_they_are_anchored() -> None:
 def test_colours_of_musicians_differ_for_colour_blind_eyes_or_shapes_do() -> None:
     assert len({mark.shape for mark in MARKS.values()}) == len(MARKS)
     assert len({mark.code for mark in MARKS.values()}) == len(MARKS)
-    assert faded("#102030", 0) == "#102030"
-    assert faded("#102030", 1, "#ffffff") == "#ffffff"
+    assert fade("#102030", 0) == "#102030"
+    assert fade("#102030", 1, "#ffffff") == "#ffffff"

@@ -1,4 +1,4 @@
-"""The table's picture: whole games of it, everything in its place, nothing that is hidden."""
+"""The image of a game: every position of whole games is drawn legibly, and nothing that is hidden."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from symphony9_env.render.drawing import Drawing, Rectangle, Text, bounds
 from symphony9_env.render.layout import draw
 from symphony9_env.render.pixels import text_length
 from symphony9_env.render.svg import to_svg
-from symphony9_env.render.tracks import spaces
+from symphony9_env.render.tracks import list_spaces
 from symphony9_env.rules.state import States, game_at
 from symphony9_env.views import resample, seat_view
 from symphony9_env.views.text import QUESTIONS
@@ -125,7 +125,7 @@ def test_the_question_is_asked_of_the_deciding_seat_and_others_wait() -> None:
 def test_spaces_are_read_off_the_view() -> None:
     track = [[2, 0], [3, 2], [5, 0], [4, 3]]
     env = table(tracks={"handel": track})
-    found = spaces(see(env, 0).musicians[0])
+    found = list_spaces(see(env, 0).musicians[0])
     assert [(s.reputation, s.cubes, s.is_covered, s.is_current) for s in found] == [
         (2, 0, False, True),
         (3, 2, True, False),
@@ -133,7 +133,7 @@ def test_spaces_are_read_off_the_view() -> None:
         (4, 3, True, False),
     ]
     play(env, "take handel", "take handel")
-    found = spaces(see(env, 0).musicians[0])
+    found = list_spaces(see(env, 0).musicians[0])
     assert [(s.reputation, s.cubes, s.is_covered, s.is_current) for s in found] == [
         (2, 0, False, False),
         (3, 0, False, False),
