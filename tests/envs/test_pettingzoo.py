@@ -1,4 +1,4 @@
-"""PettingZoo's own checks, and the promises of the environment that they don't look at."""
+"""PettingZoo's own tests, and what the environment promises beyond them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds in every game: conservation, masks, copies, rewards, spaces."""
+"""Properties of every game: conservation, masks, copies, rewards, spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a seat may not know never reaches it; what it may know survives resampling."""
+"""Hidden information never reaches a seat, and resampling keeps what the seat may know."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.properties.strategies import moves, positions, rngs
 from tests.scenarios import bids, legal, play, play_until, quiet, see, table
 
 
-def seen_by(games: States, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
-    """All that reaches a seat: its vector, its text, and the view that pictures and pages are made from."""
+def seen_by(states: States, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
+    """Return all that reaches a seat: its vector, its text, and the view that images and messages are made from."""
     vector = np.zeros(observation_size(ledger), np.float32)
-    observe(games, 0, seat, vector)
-    view = seat_view(games, 0, seat, ledger)
+    observe(states, 0, seat, vector)
+    view = seat_view(states, 0, seat, ledger)
     return vector.tobytes(), describe(view), view
 
 
@@ -81,7 +81,7 @@ def test_tokens_and_bot_tiles_are_shown_when_the_rules_show_them() -> None:
     assert seen[2, "take"] == (None, 1)
 
 
-def test_sales_and_announcements_are_told_for_their_round_only() -> None:
+def test_sales_and_announcements_are_visible_in_their_round_only() -> None:
     """A total over rounds would give furniture away."""
     env = table(discussion=True)
     spots = {field.name: field.slice for field in FIELDS}

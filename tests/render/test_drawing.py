@@ -31,9 +31,9 @@ def test_svg_is_well_formed_and_escaped() -> None:
     assert root.get("aria-label") == 'A "test" & <more>'
     assert root.get("viewBox") == "0 0 100 80"
     assert [child.tag.removeprefix(SVG) for child in root] == ["rect", "rect", "circle", "polygon", "line", "text"]
-    (words,) = root.iter(f"{SVG}text")
-    assert words.text == "a < b & c"
-    assert float(words.get("textLength") or 0) <= 30
+    (label,) = root.iter(f"{SVG}text")
+    assert label.text == "a < b & c"
+    assert float(label.get("textLength") or 0) <= 30
     assert ET.fromstring(to_html(everything())).get("style") == "max-width:100px"
 
 
@@ -62,10 +62,10 @@ def test_a_png_is_one() -> None:
 @pytest.mark.parametrize("bold", [False, True])
 @pytest.mark.parametrize("text", ["player_0", "different colours of own compositions", "WWWWWWW", "$12 with $8", "×19"])
 def test_words_are_made_to_fit(text: str, bold: bool) -> None:
-    words = Text(0, 20, text, 14, "#000000", "start", bold, fit=40)
-    assert text_length(words) <= 40
-    assert text_width(text, words.fitted_size, bold) <= 40.001
-    left, _, right, _ = bounds(words)
+    label = Text(0, 20, text, 14, "#000000", "start", bold, fit=40)
+    assert text_length(label) <= 40
+    assert text_width(text, label.fitted_size, bold) <= 40.001
+    left, _, right, _ = bounds(label)
     assert right - left <= 40.001
 
 

@@ -1,4 +1,4 @@
-"""The text view: what a person at a seat would want to read."""
+"""The text view: it contains what a player needs to know."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_legal_actions_are_named_with_their_numbers_for_the_deciding_seat_on
     assert "Legal actions" not in describe(see(env, 1))
 
 
-def test_announcements_and_closed_hands_are_told_but_not_what_is_in_them() -> None:
+def test_announcements_and_closed_hands_are_named_without_their_contents() -> None:
     env = table(discussion=True)
     play_until(env, "announce")
     play(env, "announce 7", "pass", "announce 0", "pass", "bid 2")
@@ -56,7 +56,7 @@ def test_announcements_and_closed_hands_are_told_but_not_what_is_in_them() -> No
     assert "Your closed hand: $2." in describe(see(env, 0))
 
 
-def test_a_kept_cube_is_told_while_others_choose() -> None:
+def test_a_kept_cube_is_named_while_others_choose() -> None:
     env = at_concert(cubes={0: {"schubert": 1}, 1: {"schubert": 1}}, budget=[0, 0, 2, 2, 2, 2])
     bids(env, 2, 2, 2, 2)
     play(env, "player_0 keep schubert")
@@ -82,7 +82,7 @@ def test_a_seat_that_is_not_there_is_refused() -> None:
         see(env, 2)
 
 
-def test_the_ledger_is_told_only_when_asked_for() -> None:
+def test_the_ledger_is_in_the_text_only_if_asked_for() -> None:
     env = table()
     play_until(env, "bid")
     bids(env, 1)
