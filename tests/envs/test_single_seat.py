@@ -85,7 +85,7 @@ def test_the_learner_is_asked_at_all_its_decisions_and_no_others() -> None:
     assert own == sum(player == "player_3" for player, _ in env.record()["actions"])
 
 
-def test_the_deal_is_the_one_that_the_table_deals() -> None:
+def test_a_seed_deals_what_the_aec_environment_deals() -> None:
     env = SingleSeatEnv(num_players=2)
     env.reset(seed=77)
     raw = symphony9_v0.raw_env(num_players=2)
