@@ -15,7 +15,7 @@ NEWEST_GYMNASIUM := 1.4.0
 
 TRAIN_OUT ?= runs/quick
 
-.PHONY: install test browser check test-integrations train lint types tests golden docs figures clean
+.PHONY: install test browser check test-integrations train lint lint-js types tests golden docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -33,9 +33,13 @@ browser: install
 
 check: lint types tests
 
-lint:
+lint: lint-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The scripts and styles of the web pages; `biome check --write` in place of `biome check` fixes what it can.
+lint-js:
+	$(BIN)/python -m tools.run_node_tool biome check --error-on-warnings
 
 types:
 	$(BIN)/mypy
