@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """The action numbers and their names: the same for every number of players.
 
 >>> NAMES[37]
@@ -10,10 +12,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from symphony9_env.components import FURNITURE_VALUES, MUSICIANS, TABLES
+from symphony9_env.components import FURNITURE_VALUES, MUSICIANS, PLAYER_COUNT_RULES
 
 NUM_MUSICIANS: Final = len(MUSICIANS)
-MAX_CONTRIBUTION: Final = max(table.limit for table in TABLES.values())
+MAX_CONTRIBUTION: Final = max(table.limit for table in PLAYER_COUNT_RULES.values())
 
 NO_TOKEN: Final = -1
 # Every way to fill a hand: (total, furniture token in it or NO_TOKEN). Two tokens never fit.

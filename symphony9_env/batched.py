@@ -1,4 +1,4 @@
-"""Many games in one call: `BatchedGames`, for trainers, searchers and evaluators."""
+"""Many games in one call: `BatchedGames`, for training, search and evaluation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import operator
-import secrets
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Self, Unpack
@@ -17,44 +16,51 @@ from numpy.typing import ArrayLike, NDArray
 
 from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
-from symphony9_env.options import SEED_BITS, OptionValues, check_seed, make_options
+from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
 from symphony9_env.records import Record, make_record
-from symphony9_env.rules.deals import pack_box, read_setup, write_setup
 from symphony9_env.rules.game import play
-from symphony9_env.rules.state import GAME, NONE, Games, new_games
+from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, States, new_states
+from symphony9_env.setup_format import pack_box, read_setup, write_setup
 from symphony9_env.views import layout_hash, observation_size
 
 SAVE_FORMAT: Final = "symphony9-batch/1"
 
 
 class BatchedGames:
-    """`num_games` games that are stepped together, with the options of `raw_env` (render_mode apart).
+    """Steps `num_games` games together, with the options of `raw_env` (render_mode apart).
 
-    The arrays below are filled in place by every step and stay the same objects: copy what you want to keep. Which
-    games a row gets depends on the batch's seed, the row and how many it has played, and on nothing else.
+    Every step fills the arrays below in place, and they stay the same objects: copy what you want to keep. Which
+    games a row gets depends on the batch's seed, the row and how many games the row has played, and on nothing else.
 
     observation: (n, size) float32 of the seat to decide in each game
-    action_mask: (n, actions) int8
+    action_mask: (n, actions) int8 of that seat's legal actions
     player: (n,) the seat to decide
-    terminated: (n,) whether the last step ended the game; a new one is on the row then
-    rewards: (n, num_players) of the last step, the finished game's included
+    terminated: (n,) whether the last step ended the game; the row then holds a new game
+    rewards: (n, num_players) of the last step, including a finished game's final rewards
     final_scores, final_ranks: (n, num_players) of the last game that ended on the row; NaN before
-    seeds: (n,) the seed of the game now on each row: `reset(seed=...)` of the environment deals the same
+    seeds: (n,) the seed of the game now on each row; `reset(seed=...)` of the environment deals the same game
+
+    >>> games = BatchedGames(num_games=64, num_players=3, seed=0)
+    >>> games.step(games.sample_actions())
+    >>> games.observation.shape
+    (64, 390)
     """
 
+    @with_option_signature
     def __init__(
         self, num_games: int, *, seed: int | None = None, num_threads: int = 1, **options: Unpack[OptionValues]
     ) -> None:
         self.options = make_options(**options)
         self.num_games = _check_count("num_games", num_games)
         self.num_threads = _check_count("num_threads", num_threads)
-        self._box = pack_box(self.options)
-        self._games = new_games(self.num_games)
-        self._ended = new_games(self.num_games)
+        self._box = pack_box(self.options.variant)
+        self._shaping = float(self.options.shaping)
+        self._states = new_states(self.num_games)
+        self._ended = new_states(self.num_games)
         self._buffers = _new_buffers(
             self.num_games,
             self.options.num_players,
-            num_actions(self.options.discussion),
+            num_actions(self.options.variant.discussion),
             observation_size(self.options.ledger),
         )
         self._expose()
@@ -74,41 +80,59 @@ class BatchedGames:
         self.seeds = self._buffers.seeds
 
     @property
-    def games(self) -> Games:
-        """The games' records, the true states: for search and tools, not for players."""
-        return self._games
+    def states(self) -> States:
+        """The true states of the games, hidden information included: for search and tools, not for players."""
+        return self._states
 
     @property
-    def final_games(self) -> Games:
-        """The record of the last game that ended on each row; all zeros before."""
+    def final_states(self) -> States:
+        """The final state of the last game that ended on each row; all zeros before."""
         return self._ended
 
+    def moves(self, row: int) -> list[int]:
+        """Return the actions played so far in the game on a row, closed hands included."""
+        moves: list[int] = self._buffers.history[row, : self._buffers.length[row]].tolist()
+        return moves
+
+    def __repr__(self) -> str:
+        rounds = np.bincount(self._states["round_index"] + 1, minlength=NUM_ROUNDS + 1)[1:]
+        return (
+            f"<BatchedGames: {self.num_games} games of {self.options.num_players} players, seed {self.seed}, "
+            f"games in rounds 1 to {NUM_ROUNDS}: {rounds.tolist()}>"
+        )
+
+    def set_shaping(self, coefficient: float) -> None:
+        """Set the reward for each point that a step brings; 0 turns shaping off, and nothing is computed for it.
+
+        Training uses this to anneal shaping. Points are counted from the last deal or from the last step with shaping.
+        """
+        self._shaping = float(coefficient)
+
     def reset(self, seed: int | None = None) -> None:
-        """Deal every row its first game anew. Without a seed: one from the system."""
-        self.seed = secrets.randbits(SEED_BITS) if seed is None else check_seed(seed)
+        """Deal the first game of every row; without a seed, draw one from the system's entropy."""
+        self.seed = draw_seed() if seed is None else check_seed(seed)
         self._batch_seed = np.uint64(self.seed)
         for name in ("num_dealt", "terminated", "rewards", "history"):
             getattr(self._buffers, name)[:] = 0
         self.final_scores[:] = np.nan
         self.final_ranks[:] = np.nan
         self._ended[:] = np.zeros((), GAME)
-        deal_rows(self._box, self._batch_seed, self._games, self._buffers, self._all_rows)
+        deal_rows(self._box, self._batch_seed, self._states, self._buffers, self._all_rows)
 
     def deal(self, rows: ArrayLike) -> None:
-        """Give up the games on these rows and deal the next ones."""
-        deal_rows(self._box, self._batch_seed, self._games, self._buffers, self._checked_rows(rows))
+        """Abandon the games on these rows and deal the next ones."""
+        deal_rows(self._box, self._batch_seed, self._states, self._buffers, self._check_rows(rows))
 
     # Playing.
 
     def step(self, actions: ArrayLike, rows: ArrayLike | None = None) -> None:
-        """Play one decision in every game, or on these rows only.
+        """Play one decision in every game, or only on these rows.
 
-        `actions` has one for each of the rows, in their order, or one for every game of the batch.
-
-        An illegal action is a ValueError that names the row and the action, and no game of the batch has moved.
+        `actions` holds one action for each of the rows, in their order, or one for every game of the batch. An illegal
+        action raises a ValueError that names the row and the action; then no game of the batch has moved.
         """
-        chosen = self._all_rows if rows is None else self._checked_rows(rows)
-        moves = self._checked_actions(actions, chosen)
+        chosen = self._all_rows if rows is None else self._check_rows(rows)
+        moves = self._check_actions(actions, chosen)
         self.rewards[:] = 0
         if rows is not None:
             self.terminated[:] = False
@@ -118,19 +142,19 @@ class BatchedGames:
             self._step_in_threads(chosen, moves)
 
     def _step(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
-        kind, shaping = self.options.reward_number, self.options.shaping
-        arrays = (self._games, self._ended, self._buffers)
-        step_rows(self._box, self._batch_seed, *arrays, rows, actions, kind, shaping)
+        kind = self.options.reward_kind
+        arrays = (self._states, self._ended, self._buffers)
+        step_rows(self._box, self._batch_seed, *arrays, rows, actions, kind, self._shaping)
 
     def _step_in_threads(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
-        """The compiled step lets go of Python's lock, and rows are independent: plain threads share them."""
+        """Step on plain threads: the compiled step releases the GIL, and rows are independent."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.num_threads, "symphony9")
         parts = zip(np.array_split(rows, self.num_threads), np.array_split(actions, self.num_threads), strict=True)
         for done in [self._pool.submit(self._step, *part) for part in parts]:
             done.result()
 
-    def _checked_rows(self, rows: ArrayLike) -> NDArray[np.int64]:
+    def _check_rows(self, rows: ArrayLike) -> NDArray[np.int64]:
         given = np.asarray(rows)
         if given.dtype == np.bool_ and given.shape == (self.num_games,):
             return np.flatnonzero(given)
@@ -146,7 +170,7 @@ class BatchedGames:
             raise ValueError("rows: a row is named twice; each at most once")
         return chosen
 
-    def _checked_actions(self, actions: ArrayLike, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _check_actions(self, actions: ArrayLike, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         given = np.asarray(actions)
         if given.shape == (self.num_games,) != rows.shape:
             given = given[rows]  # one for every game: those of the other rows don't matter
@@ -156,12 +180,12 @@ class BatchedGames:
             raise ValueError(f"actions: of type {given.dtype}; needed: whole numbers")
         moves = self._actions[: len(rows)]
         np.copyto(moves, given, casting="unsafe")
-        place = first_illegal(self._buffers.legal, rows, moves)
-        if place != NONE:
-            raise ValueError(self._illegal(int(rows[place]), int(given[place])))
+        index = first_illegal(self._buffers.legal, rows, moves)
+        if index != NONE:
+            raise ValueError(self._explain_illegal(int(rows[index]), int(given[index])))
         return moves
 
-    def _illegal(self, row: int, action: int) -> str:
+    def _explain_illegal(self, row: int, action: int) -> str:
         mask = self.action_mask[row]
         name = f" ({NAMES[action]!r})" if 0 <= action < len(mask) else ""
         legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(mask))
@@ -170,32 +194,31 @@ class BatchedGames:
     def sample_actions(
         self, rows: ArrayLike | None = None, *, out: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64]:
-        """A legal action for every game, or on these rows: each as likely, drawn from the game's own chance."""
-        chosen = self._all_rows if rows is None else self._checked_rows(rows)
+        """Draw a legal action uniformly for every game, or on these rows, from each game's own random stream."""
+        chosen = self._all_rows if rows is None else self._check_rows(rows)
         actions = np.empty(len(chosen), np.int64) if out is None else out
         if actions.shape != chosen.shape or actions.dtype != np.int64:
             raise ValueError(f"out: {actions.dtype} of shape {actions.shape}; needed: int64 of shape {chosen.shape}")
         sample_rows(self._buffers.legal, self._buffers.stream, chosen, actions)
         return actions
 
-    # Keeping.
+    # Saving and copying.
 
     def record(self, row: int) -> Record:
-        """The game now on a row as plain JSON data, as `raw_env().record()`."""
+        """Return the record of the game now on a row, as `raw_env().record()` does."""
         index = operator.index(row)
         if not 0 <= index < self.num_games:
             raise ValueError(f"row={row!r}; allowed: 0 to {self.num_games - 1}")
-        moves = self._buffers.history[index, : self._buffers.length[index]].tolist()
-        game = new_games(1)
-        write_setup(self._box, game, 0, read_setup(self._games, index))
+        game = new_states(1)
+        write_setup(self._box, game, 0, read_setup(self._states, index))
         history = []
-        for move in moves:
+        for move in self.moves(index):
             history.append((int(game["player"][0]), move))
             play(game, 0, move)
         return make_record(game, history, int(self.seeds[index]))
 
     def copy(self) -> Self:
-        """An independent batch that stands exactly as this one does."""
+        """Return an independent batch in exactly the same state."""
         return copy.deepcopy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -213,7 +236,7 @@ class BatchedGames:
         self._expose()
 
     def save(self) -> bytes:
-        """Everything, in mid-game, exactly; `load` takes it back."""
+        """Return the whole batch, games in progress included, as bytes that `load` restores exactly."""
         file = io.BytesIO()
         header = np.frombuffer(json.dumps(self._header()).encode(), np.uint8)
         arrays = self._arrays()
@@ -221,7 +244,7 @@ class BatchedGames:
         return file.getvalue()
 
     def load(self, saved: bytes) -> None:
-        """Take back what `save` gave, in place. Refused if it was made with other options, or is damaged."""
+        """Restore what `save` returned, in place; refuse data that is damaged or was made with other options."""
         try:
             with np.load(io.BytesIO(saved), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -241,17 +264,18 @@ class BatchedGames:
         self.seed = int(self._batch_seed)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {"games": self._games, "ended": self._ended, **self._buffers._asdict()}
+        return {"states": self._states, "ended": self._ended, **self._buffers._asdict()}
 
     def _header(self) -> dict[str, Any]:
-        """What must be the same for a saved batch to fit."""
+        """Return what must be equal for a saved batch to fit this one."""
+        packed = ("components", "scoring")  # the hash of the box covers them
         return {
             "format": SAVE_FORMAT,
             "num_games": self.num_games,
-            **{name: value for name, value in vars(self.options).items() if name not in ("components", "scoring")},
-            "box": hashlib.sha256(self._box.tobytes()).hexdigest()[:16],  # components and scoring included
+            **{name: value for name, value in self.options.as_keywords().items() if name not in packed},
+            "box": hashlib.sha256(self._box.tobytes()).hexdigest()[:16],
             "layout": layout_hash(self.options.ledger),
-            "record": hashlib.sha256(repr(GAME.descr).encode()).hexdigest()[:16],
+            "state": hashlib.sha256(repr(GAME.descr).encode()).hexdigest()[:16],
         }
 
 

@@ -144,7 +144,7 @@ def _bench(chosen: argparse.Namespace) -> None:
 
 
 def _shown(env: RawEnv, seat: int | None) -> str:
-    return describe(seat_view(env.game, 0, env.deciding_seat if seat is None else seat, env.options.ledger))
+    return describe(seat_view(env.states, 0, env.deciding_seat if seat is None else seat, env.options.ledger))
 
 
 if __name__ == "__main__":

@@ -34,27 +34,21 @@ _PACKAGE: Final = Path(__file__).parent
 _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
 
 
-# Faces over the kernel: the kernel imports nothing from them (tests/test_rooms.py), so they may change freely.
-_FACES: Final = {
-    "envs",
-    "integrations",
-    "render",
-    "web",
-    "batched.py",
-    "cli.py",
-    "records.py",
-    "replies.py",
-    "symphony9_v0.py",
-    "__init__.py",
-}
+# A kernel file starts with this line. Compiled code may depend on kernel files and data files only
+# (tests/test_imports.py), so a change in any other file does not trigger recompilation.
+KERNEL_MARKER: Final = "# kernel: compiled by Numba; a change here changes the key of the compile cache"
+
+
+def is_kernel(path: Path) -> bool:
+    """Return whether a source file is part of the kernel."""
+    with path.open(encoding="utf-8") as file:
+        return file.readline().rstrip() == KERNEL_MARKER
 
 
 def kernel_sources() -> list[Path]:
-    """Every file that compiled code may depend on: the package's sources and data, less the faces."""
+    """Return every file that compiled code may depend on: the kernel files and the components' data files."""
     return sorted(
-        path
-        for path in _PACKAGE.rglob("*")
-        if path.suffix in {".py", ".toml"} and path.relative_to(_PACKAGE).parts[0] not in _FACES
+        path for path in _PACKAGE.rglob("*") if path.suffix == ".toml" or (path.suffix == ".py" and is_kernel(path))
     )
 
 
@@ -122,7 +116,7 @@ def _reading_fields_by_name(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        return function(*(by_name(arg) if _is_structured(arg) else arg for arg in args))
+        return function(*(as_recarray(arg) if _is_structured(arg) else arg for arg in args))
 
     return call  # type: ignore[return-value]
 
@@ -131,12 +125,12 @@ def _is_structured(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.names is not None
 
 
-def by_name(records: Any) -> Any:
+def as_recarray(records: Any) -> Any:
     """The same records, with fields that Python can read as attributes."""
     return records.view(np.recarray)
 
 
-def plain(function: F) -> F:
+def as_python(function: F) -> F:
     """The Python source of a rule that calls no other rule: to ask it about one game without compiling it."""
     return getattr(function, "py_func", function)
 

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """The rules and the views in one compiled call: for one game, and for many at once.
 
 Buffers belong to the caller and are filled in place; nothing is allocated here. A row is one place in a batch,
@@ -13,14 +15,14 @@ from numpy.typing import NDArray
 
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.compilation import entry, rule
-from symphony9_env.rewards import settle_game
-from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix, seed_of
+from symphony9_env.rewards import add_rewards
+from symphony9_env.rules.chance import derive_seed, draw_below, draw_member, mix, skip_draws
 from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.rules.scoring import total_points
 from symphony9_env.rules.setup import deal_game
 from symphony9_env.rules.state import NONE, NUM_BOARDS, OVER, SIXTHS, Game
-from symphony9_env.views.knowledge import open_digest
 from symphony9_env.views.vector import encode
+from symphony9_env.views.visible import public_digest
 
 SEATS: Final = NUM_BOARDS
 # Most decisions in a game. A round of four: 8 free picks, 8 purchases, 4 announcements, 4 hands, 8 penalties
@@ -30,17 +32,17 @@ _FINE: Final = 1 << 24
 
 
 @entry
-def advance(games: Any, index: int, action: int, observation: Any, mask: Any) -> int:
+def advance(states: Any, index: int, action: int, observation: Any, mask: Any) -> int:
     """Play a legal action in game `index` (NONE: just look), then write what the deciding seat sees and may do.
 
     Returns step * SEATS + the seat to decide.
     """
-    game = games[index]
+    game = states[index]
     if action != NONE:
         apply(game, action)
     encode(game, int(game.player), observation)
     mark_legal(legal_set(game), mask)
-    return int(game.step) * SEATS + int(game.player)
+    return int(game.phase) * SEATS + int(game.player)
 
 
 class Buffers(NamedTuple):
@@ -63,11 +65,11 @@ class Buffers(NamedTuple):
 
 
 @entry
-def deal_rows(box: Any, batch_seed: Any, games: Any, buffers: Any, rows: Any) -> None:
+def deal_rows(box: Any, batch_seed: Any, states: Any, buffers: Any, rows: Any) -> None:
     """Deal the next game on each of these rows."""
     observation, mask, legal, player, _, _, _, _, seeds, num_dealt, stream, points, _, length = buffers
     for row in rows:
-        game = games[row]
+        game = states[row]
         _deal_row(box[0], batch_seed, game, row, seeds, num_dealt, stream, points, length)
         player[row] = game.player
         encode(game, int(game.player), observation[row])
@@ -87,7 +89,7 @@ def _deal_row(
     points: Any,
     length: Any,
 ) -> None:
-    seed = seed_of(batch_seed, row, num_dealt[row])
+    seed = derive_seed(batch_seed, row, num_dealt[row])
     deal_game(contents, game, seed)
     seeds[row] = np.int64(seed)
     stream[row] = mix(mix(seed))
@@ -109,7 +111,7 @@ def first_illegal(legal: Any, rows: Any, actions: Any) -> int:
 
 @entry
 def step_rows(
-    box: Any, batch_seed: Any, games: Any, ended: Any, buffers: Any, rows: Any, actions: Any, kind: int, shaping: bool
+    box: Any, batch_seed: Any, states: Any, ended: Any, buffers: Any, rows: Any, actions: Any, kind: int, shaping: float
 ) -> None:
     """Play one legal action on each of these rows; a finished game goes to `ended` and the next is dealt."""
     # Taken out of the tuple once: every `buffers.name` in the loop would count references, at half the speed.
@@ -131,13 +133,13 @@ def step_rows(
     ) = buffers
     for place in range(len(rows)):
         row = rows[place]
-        game = games[row]
+        game = states[row]
         history[row, length[row]] = actions[place]
         length[row] += 1
         apply(game, actions[place])
-        over = game.step == OVER
-        if shaping or over:
-            settle_game(game, kind, shaping, points[row], ranks[row], rewards[row])
+        over = game.phase == OVER
+        if shaping != 0 or over:
+            add_rewards(game, kind, shaping, points[row], ranks[row], rewards[row])
         if over:
             for seat in range(game.num_players):
                 scores[row, seat] = points[row, seat] / SIXTHS
@@ -156,35 +158,35 @@ def sample_rows(legal: Any, stream: Any, rows: Any, actions: Any) -> None:
     for place in range(len(rows)):
         row = rows[place]
         actions[place] = draw_member(stream[row], 0, legal[row])
-        stream[row] = advanced(stream[row], 1)
+        stream[row] = skip_draws(stream[row], 1)
 
 
 @entry
-def play_rows(games: Any, rows: Any, actions: Any, history: Any, length: Any) -> int:
+def play_rows(states: Any, rows: Any, actions: Any, history: Any, length: Any) -> int:
     """Play one action on each of these rows and note it, nothing more: no view, no next deal.
 
     Returns the first place whose action is illegal, and then nothing was played; else NONE.
     """
     for place in range(len(rows)):
         action = actions[place]
-        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal_set(games[rows[place]]) >> action & 1:
+        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal_set(states[rows[place]]) >> action & 1:
             return place
     for place in range(len(rows)):
         row = rows[place]
         history[row, length[row]] = actions[place]
         length[row] += 1
-        apply(games[row], actions[place])
+        apply(states[row], actions[place])
     return NONE
 
 
 @entry
-def look_rows(games: Any, rows: Any, seed: Any, observation: Any, mask: Any, chance: Any) -> None:
+def observe_rows(states: Any, rows: Any, seed: Any, observation: Any, mask: Any, chance: Any) -> None:
     """What the seat to decide sees and may do in each of these rows, and a number from 0 to 1 to draw by.
 
     The number depends on the seed and on what lies open.
     """
     for place in range(len(rows)):
-        game = games[rows[place]]
+        game = states[rows[place]]
         encode(game, int(game.player), observation[place])
         mark_legal(legal_set(game), mask[place])
-        chance[place] = draw_below(mix(seed ^ open_digest(game)), 0, _FINE) / _FINE
+        chance[place] = draw_below(mix(seed ^ public_digest(game)), 0, _FINE) / _FINE

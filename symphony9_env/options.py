@@ -1,108 +1,182 @@
-"""The options of an environment, checked; one place for their names, defaults and allowed values."""
+"""The options of an environment: names, types, defaults, allowed values and help, each defined once.
+
+A `Variant` says which game is played; `EnvOptions` adds how it is presented to a learner. Command lines, training
+settings, OpenSpiel parameters and web forms are derived from the fields of these two dataclasses.
+
+>>> make_options(num_players=3, reward="margin").variant.num_players
+3
+"""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import operator
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final, TypedDict, Unpack
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Final, TypedDict, TypeVar, Unpack
 
-from symphony9_env.components import PLAYER_COUNTS, TABLES, Components, load_components
+from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS, Components, load_components
+from symphony9_env.rewards import REWARDS
+from symphony9_env.rules.chance import MAX_SEED, SEED_BITS
 
 TRACKS: Final = ("historical", "random")
 SCORING: Final = ("random", "A", "B")
-REWARDS: Final = ("win", "margin", "score")
-SEED_BITS: Final = 53  # seeds are 0 ... 2**53 - 1: exact in JSON and in a float64
-MAX_SEED: Final = 2**SEED_BITS - 1
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _describe(about: str, choices: tuple[Any, ...] | None = None) -> dict[str, Any]:
+    """Return an option's metadata: one line of help and, where they can be listed, its allowed values."""
+    return {"help": about, "choices": choices}
 
 
 @dataclass(frozen=True)
-class Options:
-    """What kind of game is played, and how it is shown to a learner."""
+class Variant:
+    """Which game is played."""
 
-    num_players: int = 4
-    tracks: str = "historical"
-    scoring: str | Mapping[str, str] = "random"
-    reward: str = "win"
-    shaping: bool = False
-    discussion: bool = False
-    ledger: bool = False
-    components: str | os.PathLike[str] | None = None
+    num_players: int = field(default=4, metadata=_describe("number of players", PLAYER_COUNTS))
+    tracks: str = field(
+        default="historical", metadata=_describe("which career track board lies at which musician", TRACKS)
+    )
+    scoring: str | Mapping[str, str] = field(
+        default="random", metadata=_describe("sides of the scoring tiles", SCORING)
+    )
+    discussion: bool = field(default=False, metadata=_describe("announce amounts before the hands are closed"))
+    components: str | os.PathLike[str] | None = field(
+        default=None, metadata=_describe("path of a component file of your own (TOML)")
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "num_players", check_num_players(self.num_players))
-        _check_choice("tracks", self.tracks, TRACKS)
-        _check_choice("reward", self.reward, REWARDS)
-        for name in ("shaping", "discussion", "ledger"):
-            _check_flag(name, getattr(self, name))
+        _check_choices(self, exclude=("num_players", "scoring"))
         if isinstance(self.scoring, Mapping):
             object.__setattr__(self, "scoring", check_assignment(self.scoring, self.num_players))
         else:
             _check_choice("scoring", self.scoring, SCORING, "or a full assignment such as {'handel': '4A', ...}")
 
     def load_components(self) -> Components:
+        """Return the game components: the shipped ones, or those of the component file."""
         return load_components(self.components)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the variant as plain JSON data."""
+        path = self.components
+        return {**vars(self), "components": None if path is None else os.fspath(path)}
+
+
+@dataclass(frozen=True)
+class EnvOptions:
+    """A variant, and how it is presented to a learner."""
+
+    variant: Variant = field(default_factory=Variant)
+    reward: str = field(default="win", metadata=_describe("the reward at the end of a game", REWARDS))
+    shaping: bool = field(
+        default=False, metadata=_describe("also reward the change in an agent's own points after every step")
+    )
+    ledger: bool = field(
+        default=False, metadata=_describe("show the other players' money and furniture in the observation")
+    )
+
+    def __post_init__(self) -> None:
+        _check_choices(self, exclude=("variant",))
+
     @property
-    def reward_number(self) -> int:
-        """How the kernel knows the kind of reward."""
+    def num_players(self) -> int:
+        """The number of players of the variant."""
+        return self.variant.num_players
+
+    @property
+    def reward_kind(self) -> int:
+        """The number by which the kernel knows the kind of reward."""
         return REWARDS.index(self.reward)
+
+    def as_keywords(self) -> OptionValues:
+        """Return the options as the keywords that `make_options` and the environments take."""
+        own = {name: value for name, value in vars(self).items() if name != "variant"}
+        return {**vars(self.variant), **own}  # type: ignore[typeddict-item]
 
 
 class OptionValues(TypedDict, total=False):
-    """The same names, for `**options: Unpack[OptionValues]`."""
+    """The keywords of an environment, for type checkers; `tests/test_options.py` compares them with the fields."""
 
     num_players: int
     tracks: str
     scoring: str | Mapping[str, str]
+    discussion: bool
+    components: str | os.PathLike[str] | None
     reward: str
     shaping: bool
-    discussion: bool
     ledger: bool
-    components: str | os.PathLike[str] | None
 
 
-OPTION_NAMES: Final = tuple(field.name for field in fields(Options))
+VARIANT_FIELDS: Final[tuple[Field[Any], ...]] = fields(Variant)
+OPTION_FIELDS: Final[tuple[Field[Any], ...]] = (*VARIANT_FIELDS, *fields(EnvOptions)[1:])
+VARIANT_NAMES: Final = tuple(option.name for option in VARIANT_FIELDS)
+OPTION_NAMES: Final = tuple(option.name for option in OPTION_FIELDS)
 
 
-def make_options(**options: Unpack[OptionValues]) -> Options:
-    """Options from keywords; an unknown one is refused with the nearest right name."""
+def make_options(**options: Unpack[OptionValues]) -> EnvOptions:
+    """Return checked options; an unknown name is refused with the nearest known one."""
     if unknown := [name for name in options if name not in OPTION_NAMES]:
         near = difflib.get_close_matches(unknown[0], OPTION_NAMES, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise TypeError(f"unknown option {unknown[0]!r}; {hint}allowed: {_listed(OPTION_NAMES)}, render_mode")
-    return Options(**options)
+        # "unexpected keyword argument" is Python's own wording, which some libraries look for.
+        reason = f"got an unexpected keyword argument {unknown[0]!r}"
+        raise TypeError(f"{reason}: unknown option; {hint}allowed: {_join(OPTION_NAMES)}, render_mode")
+    given: dict[str, Any] = dict(options)
+    variant = Variant(**{name: given.pop(name) for name in VARIANT_NAMES if name in given})
+    return EnvOptions(variant, **given)
+
+
+def with_option_signature(callable_: F) -> F:
+    """Replace `**options` in the signature that `help` shows by the options with their types and defaults."""
+    shown = inspect.signature(callable_)
+    parameters = [one for one in shown.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters += [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if option.default is MISSING else option.default,
+            annotation=option.type,
+        )
+        for option in OPTION_FIELDS
+    ]
+    callable_.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return callable_
 
 
 def check_num_players(value: Any) -> int:
+    """Return a number of players as an int, or raise a ValueError."""
     try:
         count = operator.index(value)
     except TypeError:
         count = -1
     if count not in PLAYER_COUNTS or isinstance(value, bool):
-        raise ValueError(f"num_players={value!r}; allowed: {_listed(PLAYER_COUNTS)}")
+        raise ValueError(f"num_players={value!r}; allowed: {_join(PLAYER_COUNTS)}")
     return count
 
 
 def check_assignment(scoring: Mapping[str, str], num_players: int, name: str = "scoring") -> dict[str, str]:
-    """A scoring tile side for every musician in play, each tile number once."""
-    table = TABLES[num_players]
-    if missing := [musician for musician in table.musicians if musician not in scoring]:
-        raise ValueError(f"{name}={dict(scoring)!r}: no tile for {missing[0]!r}; needed: {_listed(table.musicians)}")
-    if unknown := [musician for musician in scoring if musician not in table.musicians]:
-        raise ValueError(f"{name}: {unknown[0]!r} is not in this game; needed: {_listed(table.musicians)}")
+    """Check a scoring tile side for every musician in play, each tile number once."""
+    rules = PLAYER_COUNT_RULES[num_players]
+    if missing := [musician for musician in rules.musicians if musician not in scoring]:
+        raise ValueError(f"{name}={dict(scoring)!r}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")
+    if unknown := [musician for musician in scoring if musician not in rules.musicians]:
+        raise ValueError(f"{name}: {unknown[0]!r} is not in this game; needed: {_join(rules.musicians)}")
     for musician, tile in scoring.items():
-        if not isinstance(tile, str) or tile not in table.scoring_tiles:
-            raise ValueError(f"{name}[{musician!r}]={tile!r}; allowed: {_listed(table.scoring_tiles)}")
+        if not isinstance(tile, str) or tile not in rules.scoring_tiles:
+            raise ValueError(f"{name}[{musician!r}]={tile!r}; allowed: {_join(rules.scoring_tiles)}")
     numbers = [tile[0] for tile in scoring.values()]
     if repeated := [tile for tile in scoring.values() if numbers.count(tile[0]) > 1]:
         raise ValueError(f"{name}: tile number {repeated[0][0]} is given twice; each number once")
-    return {musician: scoring[musician] for musician in table.musicians}
+    return {musician: scoring[musician] for musician in rules.musicians}
 
 
 def check_seed(seed: Any) -> int:
+    """Return a seed as an int, or raise a ValueError."""
     try:
         value = operator.index(seed)
     except TypeError:
@@ -112,32 +186,28 @@ def check_seed(seed: Any) -> int:
     return value
 
 
+def draw_seed() -> int:
+    """Return a seed from the system's entropy."""
+    return secrets.randbits(SEED_BITS)
+
+
+def _check_choices(options: Variant | EnvOptions, exclude: tuple[str, ...]) -> None:
+    """Check the flags, and the options whose allowed values can be listed."""
+    for option in fields(options):
+        value = getattr(options, option.name)
+        if option.name in exclude:
+            continue
+        if option.metadata["choices"]:
+            _check_choice(option.name, value, option.metadata["choices"])
+        elif isinstance(option.default, bool) and not isinstance(value, bool):
+            raise ValueError(f"{option.name}={value!r}; allowed: True, False")
+
+
 def _check_choice(name: str, value: Any, allowed: tuple[str, ...], more: str = "") -> None:
     if not isinstance(value, str) or value not in allowed:
         choices = ", ".join(repr(choice) for choice in allowed)
         raise ValueError(f"{name}={value!r}; allowed: {choices}{', ' + more if more else ''}")
 
 
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name}={value!r}; allowed: True, False")
-
-
-def _listed(values: tuple[Any, ...]) -> str:
+def _join(values: tuple[Any, ...]) -> str:
     return ", ".join(str(value) for value in values)
-
-
-__all__ = [
-    "MAX_SEED",
-    "OPTION_NAMES",
-    "REWARDS",
-    "SCORING",
-    "SEED_BITS",
-    "TRACKS",
-    "OptionValues",
-    "Options",
-    "check_assignment",
-    "check_num_players",
-    "check_seed",
-    "make_options",
-]

@@ -5,37 +5,48 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from symphony9_env import actions
 from symphony9_env.files import write_text
-from symphony9_env.options import MAX_SEED, OptionValues, check_num_players
-from symphony9_env.rules.deals import read_setup
-from symphony9_env.rules.state import OVER, Games
-from symphony9_env.views.seat import score_sheet
+from symphony9_env.options import OptionValues, check_num_players
+from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.rules.state import OVER, States
+from symphony9_env.scores import score_sheet
+from symphony9_env.setup_format import read_setup
 
 if TYPE_CHECKING:
     from symphony9_env.envs.aec import RawEnv
 
 FORMAT: Final = "symphony9-record/1"
-Record = dict[str, Any]
 _TOLERANCE: Final = 1e-6  # scores may be thirds
 
 
-def make_record(games: Games, history: list[tuple[int, int]], seed: int | None, index: int = 0) -> Record:
-    """The record of a game: its deal, the actions so far as (player, number), and the result once it is over."""
-    record: Record = {
-        "format": FORMAT,
-        "num_players": int(games["num_players"][index]),
-        "seed": seed,
-        "discussion": bool(games["discussion"][index]),
-        "setup": read_setup(games, index),
-        "actions": [[f"player_{player}", actions.NAMES[number]] for player, number in history],
-    }
-    if games["step"][index] == OVER:
-        sheet = score_sheet(games, index)
+class Record(dict[str, Any]):
+    """A game record: a dictionary of plain JSON data (`symphony9-record/1`) that prints as one short line."""
+
+    def __repr__(self) -> str:
+        moves = f"{len(self.get('actions', ()))} moves"
+        result = f"won by {' and '.join(self['result']['winners'])}" if "result" in self else "not over"
+        return f"<game record: {self.get('num_players')} players, seed {self.get('seed')}, {moves}, {result}>"
+
+
+def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | None, index: int = 0) -> Record:
+    """Return a game's record: its set-up, the actions so far as (player, number), and the result once it is over."""
+    record = Record(
+        {
+            "format": FORMAT,
+            "num_players": int(states["num_players"][index]),
+            "seed": seed,
+            "discussion": bool(states["discussion"][index]),
+            "setup": read_setup(states, index),
+            "actions": [[f"player_{player}", actions.NAMES[number]] for player, number in history],
+        }
+    )
+    if states["phase"][index] == OVER:
+        sheet = score_sheet(states, index)
         record["result"] = {
             "scores": [line.total for line in sheet.values()],
             "winners": [player for player, line in sheet.items() if line.rank == 1],
@@ -44,10 +55,16 @@ def make_record(games: Games, history: list[tuple[int, int]], seed: int | None, 
 
 
 def replay(record: Any, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
-    """Play a record again: yields one `raw_env`, first as dealt, then moved on after each action.
+    """Play a record again: yield one `raw_env`, first as dealt, then again after each action.
 
-    The record decides players, discussion and deal; other options (ledger, reward, render_mode ...) are free.
-    A record that doesn't fit the rules is refused: ValueError with the step and the reason.
+    The record decides the number of players, the discussion and the deal; other options (ledger, reward, render_mode
+    ...) are free. A record that does not fit the rules raises a ValueError with the action and the reason.
+
+    >>> from symphony9_env import symphony9_v0
+    >>> env = symphony9_v0.raw_env(num_players=2)
+    >>> env.reset(seed=7)
+    >>> [len(step.history) for step in replay(env.record())]
+    [0]
     """
     from symphony9_env.envs.aec import RawEnv  # the environment writes records: imported late
 
@@ -65,7 +82,7 @@ def _play(env: RawEnv, record: Record) -> Iterator[RawEnv]:
     yield env
     for step, (agent, name) in enumerate(record["actions"]):
         where = f"record, action {step}"
-        if env.game["step"][0] == OVER:
+        if env.states["phase"][0] == OVER:
             raise ValueError(f"{where}: {name!r} of {agent}, but the game is over")
         if agent != env.agent_selection:
             raise ValueError(f"{where}: {agent!r} acts, but {env.agent_selection} is to decide")
@@ -79,7 +96,7 @@ def _play(env: RawEnv, record: Record) -> Iterator[RawEnv]:
 
 
 def _check(record: Any) -> Record:
-    """The parts of a record, each of the right shape; what the rules say of them comes with playing."""
+    """Check the shape of every part of a record; whether it fits the rules shows when it is played."""
     if not isinstance(record, Mapping):
         raise ValueError(f"record: must be a JSON object, not {type(record).__name__}")
     if record.get("format") != FORMAT:
@@ -98,16 +115,18 @@ def _check(record: Any) -> Record:
             raise ValueError(f"record, action {step}: {move!r}; must be [player, action name]")
     seed = record.get("seed")
     is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed <= MAX_SEED
-    return {
-        **record,
-        "num_players": check_num_players(record["num_players"]),
-        "discussion": record.get("discussion", False),
-        "seed": seed if is_seed else None,  # a note only
-    }
+    return Record(
+        {
+            **record,
+            "num_players": check_num_players(record["num_players"]),
+            "discussion": record.get("discussion", False),
+            "seed": seed if is_seed else None,  # only a note
+        }
+    )
 
 
 def _check_result(result: Any, env: RawEnv) -> None:
-    if env.game["step"][0] != OVER:
+    if env.states["phase"][0] != OVER:
         raise ValueError(
             f"record, after action {len(env.record()['actions']) - 1}: there is a result, but the game is not over"
         )
@@ -131,13 +150,13 @@ def _same_scores(scores: Any, right: list[float]) -> bool:
     )
 
 
-def dumps(record: Record) -> str:
-    """A record as one line of JSON."""
+def dumps(record: Mapping[str, Any]) -> str:
+    """Return a record as one line of JSON."""
     return json.dumps(record, separators=(",", ":"))
 
 
-def save(record: Record, path: str | os.PathLike[str]) -> None:
-    """Write a record as JSON: under a temporary name first, so that no half-written file is left behind."""
+def save(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a record as JSON, atomically."""
     _check(record)
     target = Path(os.path.realpath(path))
     text = dumps(record) + "\n"
@@ -151,7 +170,7 @@ def save(record: Record, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Record:
-    """Read a record file; whether it fits the rules shows when it is replayed."""
+    """Read a record file. Whether it fits the rules shows when it is replayed."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -159,4 +178,4 @@ def load(path: str | os.PathLike[str]) -> Record:
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)}: not a JSON file: {error}") from error
     _check(record)
-    return dict(record)
+    return Record(record)

@@ -1,33 +1,32 @@
-"""Rewards: what a step and the end of a game are worth to each player.
-
-Kernel code, shared by every face; the kinds are named in `options.py`.
-"""
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
+"""Rewards: what a step and the end of a game are worth to each player."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from symphony9_env.compilation import entry, rule
-from symphony9_env.options import REWARDS
-from symphony9_env.rules.scoring import rank_players, total_points
+from symphony9_env.rules.scoring import rank_players, total_points, win_share
 from symphony9_env.rules.state import OVER, SIXTHS, Game
 
-WIN: Final = REWARDS.index("win")
-MARGIN: Final = REWARDS.index("margin")
+REWARDS: Final = ("win", "margin", "score")
+WIN, MARGIN, SCORE = range(len(REWARDS))
 
 
 @rule
-def settle_game(game: Game, kind: int, shaping: bool, points: Any, ranks: Any, rewards: Any) -> None:
-    """Bring everybody's points (in sixths) up to date and add to the rewards what the last step earned.
+def add_rewards(game: Game, kind: int, shaping: float, points: Any, ranks: Any, rewards: Any) -> None:
+    """Update everybody's points (in sixths) and add what the last step earned to the rewards.
 
-    With shaping that is the change in own points; at the end, which also fills the ranks, the final reward.
+    `shaping` is the reward for each point that the step brought; 0 for none. At the end of the game fill the ranks
+    and add the final reward.
     """
     for player in range(game.num_players):
         before = points[player]
         points[player] = total_points(game, player)
-        if shaping:
-            rewards[player] += (points[player] - before) / SIXTHS
-    if game.step == OVER:
+        if shaping != 0:
+            rewards[player] += shaping * ((points[player] - before) / SIXTHS)
+    if game.phase == OVER:
         rank_players(game, points, ranks)
         if kind == WIN:
             _add_win_rewards(game, ranks, rewards)
@@ -37,7 +36,7 @@ def settle_game(game: Game, kind: int, shaping: bool, points: Any, ranks: Any, r
 
 @rule
 def _add_win_rewards(game: Game, ranks: Any, rewards: Any) -> None:
-    """The winners share +1, the others share -1; if all tie, nobody gets anything."""
+    """Let the winners share +1 and the others share -1; nobody gets anything if all tie."""
     winners = 0
     for player in range(game.num_players):
         winners += ranks[player] == 1
@@ -45,14 +44,14 @@ def _add_win_rewards(game: Game, ranks: Any, rewards: Any) -> None:
         return
     for player in range(game.num_players):
         if ranks[player] == 1:
-            rewards[player] += 1 / winners
+            rewards[player] += win_share(ranks, game.num_players, player)
         else:
             rewards[player] -= 1 / (int(game.num_players) - winners)
 
 
 @rule
 def _add_point_rewards(game: Game, kind: int, points: Any, rewards: Any) -> None:
-    """Own points; as a margin, less the mean of the others'."""
+    """Add a player's own points; for `margin`, less the mean of the others'."""
     total = 0
     for player in range(game.num_players):
         total += points[player]
@@ -63,5 +62,6 @@ def _add_point_rewards(game: Game, kind: int, points: Any, rewards: Any) -> None
 
 
 @entry
-def settle(games: Any, index: int, kind: int, shaping: bool, points: Any, ranks: Any, rewards: Any) -> None:
-    settle_game(games[index], kind, shaping, points, ranks, rewards)
+def compute_rewards(states: Any, index: int, kind: int, shaping: float, points: Any, ranks: Any, rewards: Any) -> None:
+    """Run `add_rewards` on game `index`."""
+    add_rewards(states[index], kind, shaping, points, ranks, rewards)

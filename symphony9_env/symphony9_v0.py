@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from symphony9_env.envs.aec import CheckedEnv as env
 from symphony9_env.envs.aec import RawEnv as raw_env
-from symphony9_env.envs.parallel import parallel_env
+from symphony9_env.envs.parallel import ParallelEnv as parallel_env
 
 __all__ = ["env", "parallel_env", "raw_env"]

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from symphony9_env import BatchedGames, records
 from symphony9_env.engine import MAX_DECISIONS, Buffers
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import MAX_SEED, OptionValues
+from symphony9_env.options import OptionValues
+from symphony9_env.rules.chance import MAX_SEED
 from tests.properties.strategies import options, seeds
 
 SHOWN = ("observation", "action_mask", "player", "terminated", "rewards", "final_scores", "final_ranks", "seeds")

@@ -43,7 +43,7 @@ def digest_of_games() -> str:
                 seen = env.observe(agent)
                 digest.update(seen["observation"].tobytes() + seen["action_mask"].tobytes())
             digest.update(env.state().tobytes() + repr(sorted(env.rewards.items())).encode())
-            digest.update(resample(env.game, 0, np.random.default_rng(seed)).tobytes())
+            digest.update(resample(env.states, 0, np.random.default_rng(seed)).tobytes())
         digest.update(repr((sorted(env.infos.items()), env.record())).encode())
     return digest.hexdigest()
 
@@ -95,9 +95,9 @@ print(sum(player["breakdown"]["furniture"] for player in [info]))
 POINTS = """
 import numpy as np
 from symphony9_env.rules.scoring import FURNITURE, score
-from symphony9_env.rules.state import SIXTHS, look_at, new_games
-games = new_games(1)
-game = look_at(games)
+from symphony9_env.rules.state import SIXTHS, game_at, new_states
+games = new_states(1)
+game = game_at(games)
 game.num_players, game.furniture[:] = 4, 1
 sheet, points, ranks = np.zeros((4, 9), np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64)
 score(games, 0, sheet, points, ranks)

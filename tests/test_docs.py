@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.benchmark import GAMES, PROTOCOL, SEED, TASKS, TIMEOUT
-from evaluation.external import PROTOCOL as AGENT_PROTOCOL
 from symphony9_env import actions, records, symphony9_v0
-from symphony9_env.options import Options
+from symphony9_env.agents.external import PROTOCOL as AGENT_PROTOCOL
+from symphony9_env.arena.benchmark import GAMES, PROTOCOL, SEED, TASKS, TIMEOUT
+from symphony9_env.options import make_options
 from symphony9_env.rules.state import DECISIONS
 from symphony9_env.views import FIELDS, LEDGER_FIELDS, STATE_FIELDS, STATE_SIZE, Field, observation_size
 
@@ -65,7 +65,7 @@ def test_the_spec_table_is_current() -> None:
 
 def test_every_option_and_decision_is_documented_with_its_default() -> None:
     text = ENVIRONMENT.read_text()
-    for name, default in vars(Options()).items():
+    for name, default in make_options().as_keywords().items():
         row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` "))
         shown = f'"{default}"' if isinstance(default, str) else str(default)
         assert f" {shown} |" in row.replace("`", "")
@@ -84,8 +84,8 @@ def test_every_action_is_documented() -> None:
 def test_every_task_of_the_benchmark_is_documented() -> None:
     text = (ROOT / "docs" / "benchmark.md").read_text()
     for name, task in TASKS.items():
-        flags = f"{'shown' if task.ledger else 'no'} | {'yes' if task.discussion else 'no'}"
-        assert f"| `{name}` | {task.num_players} | {task.tracks} | {task.scoring} | {flags} |" in text
+        flags = f"{'shown' if task.ledger else 'no'} | {'yes' if task.variant.discussion else 'no'}"
+        assert f"| `{name}` | {task.num_players} | {task.variant.tracks} | {task.variant.scoring} | {flags} |" in text
     for fact in (PROTOCOL, AGENT_PROTOCOL, f"{GAMES} games", str(SEED), f"{TIMEOUT:g} seconds"):
         assert fact in text
 

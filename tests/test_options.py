@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from symphony9_env import symphony9_v0
-from symphony9_env.options import OPTION_NAMES, Options, OptionValues
-from tests.table import setup
+from symphony9_env.options import OPTION_NAMES, OptionValues, make_options
+from tests.scenarios import setup
 
 
 def test_defaults_are_as_documented() -> None:
-    assert Options() == Options(
+    assert make_options() == make_options(
         num_players=4,
         tracks="historical",
         scoring="random",

@@ -14,7 +14,7 @@ import pytest
 
 from symphony9_env import records
 from symphony9_env.envs.aec import RawEnv
-from tests.table import finish, legal
+from tests.scenarios import finish, legal
 
 GAMES = sorted(Path(__file__).parent.joinpath("records").glob("*.json"))
 

@@ -11,11 +11,11 @@ from tqdm import tqdm
 
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
-from training import saves
+from training import checkpoints
+from training.checkpoints import RunFolder
 from training.config import Settings
 from training.network import make_card, weights_of
 from training.progress import Row, draw_curve, measured, read_progress, told, write_progress
-from training.saves import RunFolder
 from training.vec_env import SelfPlayVecEnv
 
 
@@ -63,7 +63,7 @@ class BetweenUpdates(BaseCallback):
         ppo, reward = self.settings.ppo, self.settings.reward
         self.model.ent_coef = ppo.entropy + done * (ppo.entropy_end - ppo.entropy)
         left = 1 - done / reward.shaping_until if reward.shaping_until > 0 else 0.0
-        self.env.shaping = reward.shaping * max(left, 0.0)
+        self.env.set_shaping(reward.shaping * max(left, 0.0))
 
     # The learner as a policy.
 
@@ -104,7 +104,7 @@ class BetweenUpdates(BaseCallback):
             "next_evaluation": self.next_evaluation,
             "seconds": self.spent(),
         }
-        saves.save(self.folder, self.settings, self.model, self.env, more)
+        checkpoints.save(self.folder, self.settings, self.model, self.env, more)
         save_policy(self.folder.last, *self.exported())
         self.saved_steps = self.num_timesteps
         self._saved = time.monotonic()

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from symphony9_env import agents
 from symphony9_env.agents.networks import SHAPES
-from symphony9_env.options import MAX_SEED, Options
+from symphony9_env.options import EnvOptions, make_options
+from symphony9_env.rules.chance import MAX_SEED
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
@@ -36,8 +37,9 @@ class GameSettings(Section):
     ledger: bool = Field(True, description="whether the learner sees what a perfect memory knows of money")
     components: str | None = Field(None, description="an owner's own component file")
 
-    def options(self, **more: Any) -> Options:
-        return Options(**{**self.model_dump(), **more})
+    def options(self) -> EnvOptions:
+        """Return the options of the environment."""
+        return make_options(**self.model_dump())
 
 
 class NetworkSettings(Section):
@@ -128,7 +130,7 @@ class Settings(Section):
 
     def check(self) -> None:
         """What one setting alone can't show; a ValueError says what is wrong."""
-        self.game.options().load_components()
+        self.game.options().variant.load_components()
         for name, weight in self.opponents.fixed.items():
             if weight < 0:
                 raise ValueError(f"opponents.fixed.{name}={weight}; allowed: 0 or more")

@@ -10,12 +10,12 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from evaluation.figures import PALETTE, STYLE, as_percent
-from evaluation.matches import against
 from symphony9_env import agents, files
 from symphony9_env.agents import Card
 from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
+from symphony9_env.arena.figures import PALETTE, STYLE, as_percent
+from symphony9_env.arena.matches import against
 from training.config import Settings
 
 Row = dict[str, float]
@@ -33,11 +33,11 @@ def read_progress(path: Path, up_to: float) -> list[Row]:
 
 def measured(settings: Settings, card: Card, weights: Weights) -> Row:
     """Matches against the fixed opponents on deals that are never trained on: win rates with their intervals."""
-    chosen, options = settings.evaluation, settings.game.options()
+    chosen, variant = settings.evaluation, settings.game.options().variant
     learner = PolicyAgent("learner", card, weights, seed=1)
     row: Row = {}
     for name in chosen.opponents:
-        wins = against(learner, agents.make(name, seed=2), options, chosen.games, chosen.seed)
+        wins = against(learner, agents.make(name, seed=2), variant, chosen.games, chosen.seed)
         row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
     return row
 

@@ -30,15 +30,15 @@ from ray.rllib.core import COMPONENT_RL_MODULE
 from ray.rllib.utils.metrics import ENV_RUNNER_RESULTS, ENV_RUNNER_SAMPLING_TIMER, LEARNER_UPDATE_TIMER, TIMERS
 from tqdm import tqdm
 
-from evaluation.console import Parser, run
 from symphony9_env import files
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
+from symphony9_env.arena.console import Parser, run
+from training.checkpoints import RunFolder
 from training.config import Settings, load_settings
 from training.network import begin_from, make_card, weights_of
 from training.progress import Row, measured, read_progress, told, write_progress
-from training.rllib_parts import DECISIONS, LEARNER, Seats, make_config
-from training.saves import RunFolder
+from training.rllib_modules import DECISIONS, LEARNER, Seats, make_config
 from training.train import shown, stop_on_interrupt
 
 FORMAT: Final = "symphony9-rllib/1"
@@ -46,7 +46,7 @@ CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_
 
 
 class Run:
-    """RLlib's algorithm, and what happens between its updates: snapshots, evaluations, saves."""
+    """RLlib's algorithm, and what happens between its updates: snapshots, evaluations, checkpoints."""
 
     def __init__(
         self, settings: Settings, folder: RunFolder, runners: int, saved: dict[str, Any] | None = None
@@ -226,7 +226,7 @@ def unused(settings: Settings) -> list[str]:
 
 
 def parser() -> Parser:
-    made = Parser("training.rllib", __doc__)
+    made = Parser("python -m training.rllib", __doc__)
     what = made.add_mutually_exclusive_group(required=True)
     what.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
     what.add_argument("--resume", metavar="FOLDER", help="go on with the run in this folder")

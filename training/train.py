@@ -27,16 +27,16 @@ from stable_baselines3.common.logger import configure
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from evaluation.console import Parser, percent, run, table
 from symphony9_env import files
-from training import saves
+from symphony9_env.arena.console import Parser, format_percent, format_table, run
+from training import checkpoints
+from training.behaviour_cloning import warm_up
 from training.callbacks import BetweenUpdates
+from training.checkpoints import RunFolder
 from training.config import Section, Settings, load_settings
 from training.network import begin_from, policy_class
-from training.pool import Pool
-from training.saves import RunFolder
+from training.opponent_pool import Pool
 from training.vec_env import SelfPlayVecEnv
-from training.warm_start import warm_up
 
 
 def make_env(settings: Settings, folder: Path) -> SelfPlayVecEnv:
@@ -89,7 +89,7 @@ def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = 
                 begin_with_agent(model, settings)
             env.pool.set_latest(*between.exported())
         else:
-            between.restore(saves.restore(state, model, env), model.num_timesteps)
+            between.restore(checkpoints.restore(state, model, env), model.num_timesteps)
         with stop_on_interrupt(between):
             left = settings.total_steps - model.num_timesteps
             if left > 0:
@@ -126,7 +126,7 @@ def stop_on_interrupt(between: BetweenUpdates) -> Iterator[None]:
 
 
 def parser() -> Parser:
-    made = Parser("training.train", __doc__)
+    made = Parser("python -m training.train", __doc__)
     what = made.add_mutually_exclusive_group(required=True)
     what.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
     what.add_argument("--resume", metavar="FOLDER", help="go on with the run in this folder")
@@ -148,7 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not Path(chosen.resume).is_dir():
             raise ValueError(f"--resume {chosen.resume}: no such folder")
         folder = RunFolder(chosen.resume)
-        state = saves.read(folder)
+        state = checkpoints.read(folder)
         settings = Settings.model_validate_json(state["settings"])
         between = train(settings, folder, state)
     else:
@@ -172,10 +172,15 @@ def shown(between: BetweenUpdates) -> str:
     row = between.rows[-1]
     names = between.settings.evaluation.opponents
     rows = [
-        [name, percent(row[name]), f"{percent(row[f'{name}_low'])} … {percent(row[f'{name}_high'])}"] for name in names
+        [
+            name,
+            format_percent(row[name]),
+            f"{format_percent(row[f'{name}_low'])} … {format_percent(row[f'{name}_high'])}",
+        ]
+        for name in names
     ]
     text = f"after {between.num_timesteps:,} decisions in {between.spent() / 60:.1f} minutes\n"
-    return text + table(["alone against a table of", "wins", "95 %"], rows)
+    return text + format_table(["alone against a table of", "wins", "95 %"], rows)
 
 
 def listed(section: Section, prefix: str = "") -> str:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import secrets
 from typing import Final
 
 from symphony9_env.agents.base import Agent
 from symphony9_env.agents.policy import SUFFIX, Card, PolicyAgent, ShippedPolicy, load_policy, save_policy
-from symphony9_env.agents.scripted import STRATEGIES, ScriptedAgent
+from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
-from symphony9_env.options import SEED_BITS, check_seed
+from symphony9_env.agents.strategies import STRATEGIES
+from symphony9_env.options import check_seed, draw_seed
 
 SEARCH: Final = "search"
 SHIPPED: Final = "policy"
@@ -41,7 +41,7 @@ def make(name: str | os.PathLike[str] | Agent, seed: int | None = None, *, num_t
         return name
     if not isinstance(name, str | os.PathLike):
         raise ValueError(f"agent {name!r}; allowed: {_allowed()}")
-    chosen = secrets.randbits(SEED_BITS) if seed is None else check_seed(seed)
+    chosen = draw_seed() if seed is None else check_seed(seed)
     text = os.fspath(name)
     if text in STRATEGIES:
         return ScriptedAgent(text, chosen)

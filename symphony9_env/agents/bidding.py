@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """How much to contribute: what the others will probably give, and what each total would bring."""
 
 from __future__ import annotations
@@ -7,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.actions import BID, MAX_CONTRIBUTION
-from symphony9_env.agents.prospects import open_token, points_at
+from symphony9_env.agents.valuation import open_token, points_at
 from symphony9_env.compilation import rule
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.rules.boards import cubes

@@ -1,11 +1,13 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """`greedy`: takes compositions by their points, cares little for concerts and never looks ahead."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from symphony9_env.agents.prospects import open_token
-from symphony9_env.agents.trading import contribute, trade
+from symphony9_env.agents.choices import contribute, trade
+from symphony9_env.agents.valuation import open_token
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
 from symphony9_env.rules.scoring import MONEY_PER_POINT, total_points
@@ -17,7 +19,7 @@ DEFENCE = 0.2  # of its points, for a cube more where one leads already
 
 @rule
 def greedy_move(game: Game) -> int:
-    if game.step == CONTRIBUTE or game.step == DISCUSS:
+    if game.phase == CONTRIBUTE or game.phase == DISCUSS:
         return contribute(game, fair_share(game, LOW))
     worth = np.zeros(NUM_MUSICIANS)
     now = total_points(game, int(game.player))

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """`investor`: plays the concerts. Holds cubes of those who will be paid best and bids for their class."""
 
 from __future__ import annotations
@@ -5,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from symphony9_env.agents.bidding import best_bid, pay_of_class
+from symphony9_env.agents.choices import contribute, trade
 from symphony9_env.agents.greedy import fair_share, worth_of_composition
-from symphony9_env.agents.prospects import open_token
-from symphony9_env.agents.trading import contribute, trade
+from symphony9_env.agents.valuation import open_token
 from symphony9_env.compilation import rule
 from symphony9_env.rules.scoring import MONEY_PER_POINT, total_points
 from symphony9_env.rules.state import (
@@ -35,7 +37,7 @@ def investor_move(game: Game) -> int:
         likely = FAVOURED if fame(game, musician) == favourite else OTHERWISE
         pay = likely * game.income[fame(game, musician)] * coin
         worth[musician] = pay + worth_of_composition(game, musician, now)
-    if game.step == CONTRIBUTE or game.step == DISCUSS:
+    if game.phase == CONTRIBUTE or game.phase == DISCUSS:
         return contribute(game, best_bid(game, player, worth, coin))
     return trade(game, worth, coin)
 

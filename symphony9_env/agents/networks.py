@@ -132,12 +132,13 @@ class Mlp:
         }
 
     def logits(self, observation: Floats) -> Floats:
-        return self._through("policy", observation)
+        logits: Floats = self._apply("policy", observation)
+        return logits
 
     def value(self, observation: Floats) -> Floats | None:
-        return self._through("value", observation)[:, 0] if "value" in self._layers else None
+        return self._apply("value", observation)[:, 0] if "value" in self._layers else None
 
-    def _through(self, kind: str, values: Any) -> Any:
+    def _apply(self, kind: str, values: Any) -> Any:
         *hidden, last = self._layers[kind]
         for weight, bias in hidden:
             values = values @ weight

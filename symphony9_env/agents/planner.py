@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """`planner`: weighs compositions, concerts, deaths and money together, all in points at the end of the game.
 
 A cube is worth the better chance of this round's composition, what the concerts may pay for it, and a part of what
@@ -12,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.agents.bidding import best_bid
-from symphony9_env.agents.prospects import expected_dead, points_at, points_of_next_tile, rounds_after
-from symphony9_env.agents.trading import contribute, trade
+from symphony9_env.agents.choices import contribute, trade
+from symphony9_env.agents.valuation import expected_dead, points_at, points_of_next_tile, rounds_after
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
 from symphony9_env.rules.scoring import CUBES_LEFT, MONEY_PER_POINT
@@ -39,7 +41,7 @@ LATER_PAY: Final = 1.5  # of one concert's pay, for all the concerts after this 
 @rule
 def planner_move(game: Game) -> int:
     tiles = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
-    if game.step <= BUY_8:
+    if game.phase <= BUY_8:
         appraise_tiles(game, tiles)
     return plan(game, tiles)
 
@@ -60,13 +62,13 @@ def plan(game: Game, tiles: Any) -> int:
     lasting = _worth_of_lasting(game, player)
     worth = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
-        if game.step == TAKE_FOR_BOT:
+        if game.phase == TAKE_FOR_BOT:
             worth[musician] = _harm_by_bot(game, player, musician, tiles)
         else:
             pay = _worth_of_pay(game, musician, coin)
             held = lasting + (LATER_PAY * pay if rounds_after(game) > 0 else 0.0)
-            worth[musician] = _worth_of_pick(game, player, musician, tiles, pay + held) if game.step <= BUY_8 else held
-    if game.step == CONTRIBUTE or game.step == DISCUSS:
+            worth[musician] = _worth_of_pick(game, player, musician, tiles, pay + held) if game.phase <= BUY_8 else held
+    if game.phase == CONTRIBUTE or game.phase == DISCUSS:
         return contribute(game, best_bid(game, player, worth, coin))
     return trade(game, worth, coin)
 

@@ -19,11 +19,11 @@ from safetensors.numpy import save
 
 from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
-from symphony9_env.agents.base import Agent, Rows
+from symphony9_env.agents.base import Agent, Positions, Rows
 from symphony9_env.agents.networks import ACTIVATIONS, SHAPES, Floats, Shapes, Weights, make_network
 from symphony9_env.components import PLAYER_COUNTS
-from symphony9_env.engine import look_rows
-from symphony9_env.rules.state import Games
+from symphony9_env.engine import observe_rows
+from symphony9_env.rules.state import States
 from symphony9_env.views import LAYOUT_VERSION, layout_hash, observation_size
 
 FORMAT: Final = "symphony9-policy"
@@ -185,33 +185,37 @@ class PolicyAgent(Agent):
             fits = " or ".join(str(count) for count in self.card.num_players)
             raise ValueError(f"policy {self.name} is for {fits} players; this game has {num_players}")
 
-    def decide(self, games: Games, rows: Rows) -> Rows:
-        observation, mask, chance = self._look(games, rows)
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        observation, mask, chance = self._observe(positions.states, rows)
         logits = np.where(mask == 1, self.network.logits(observation), -np.inf)
         if self.card.temperature == 0:
-            return np.argmax(logits, axis=1)
-        edges = np.cumsum(_odds(logits, self.card.temperature), axis=1)
-        return np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+            best: Rows = np.argmax(logits, axis=1)
+            return best
+        edges = np.cumsum(_softmax_weights(logits, self.card.temperature), axis=1)
+        drawn: Rows = np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+        return drawn
 
-    def opinion(self, games: Games, rows: Rows) -> tuple[Floats, Floats | None]:
-        """How it weighs the choices in each of these rows: a probability for every action (at temperature 1), and
-        the return it expects for the deciding seat, if its file has the value's weights."""
-        observation, mask, _ = self._look(games, rows)
-        odds = _odds(np.where(mask == 1, self.network.logits(observation), -np.inf))
-        return odds / odds.sum(axis=1, keepdims=True), self.network.value(observation)
+    def evaluate(self, states: States, rows: Rows) -> tuple[Floats, Floats | None]:
+        """Return the probability of every action (at temperature 1) and the expected return of the deciding seat.
 
-    def _look(self, games: Games, rows: Rows) -> tuple[Any, Any, Any]:
-        """What the deciding seats see, what they may do, and a number for each to draw by."""
-        for count in np.unique(games["num_players"][rows]).tolist():
+        The expected return is None if the policy file has no weights for the value.
+        """
+        observation, mask, _ = self._observe(states, rows)
+        weights = _softmax_weights(np.where(mask == 1, self.network.logits(observation), -np.inf))
+        return weights / weights.sum(axis=1, keepdims=True), self.network.value(observation)
+
+    def _observe(self, states: States, rows: Rows) -> tuple[Any, Any, Any]:
+        """Return the deciding seats' observations and masks, and a number from 0 to 1 for each to draw by."""
+        for count in np.unique(states["num_players"][rows]).tolist():
             self.check_players(count)
         observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
         chance = np.empty(len(rows))
-        look_rows(games, rows, np.uint64(self.seed), observation, mask, chance)
+        observe_rows(states, rows, np.uint64(self.seed), observation, mask, chance)
         return observation, mask, chance
 
 
-def _odds(logits: Any, temperature: float = 1.0) -> Any:
+def _softmax_weights(logits: Any, temperature: float = 1.0) -> Any:
     return np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
 
 
@@ -230,11 +234,11 @@ class ShippedPolicy(Agent):
     def check_players(self, num_players: int) -> None:
         self.for_players(num_players)
 
-    def decide(self, games: Games, rows: Rows) -> Rows:
-        counts = games["num_players"][rows]
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        counts = positions.states["num_players"][rows]
         actions = np.empty(len(rows), np.int64)
         for count in np.unique(counts).tolist():
-            actions[counts == count] = self.for_players(count).decide(games, rows[counts == count])
+            actions[counts == count] = self.for_players(count).decide(positions, rows[counts == count])
         return actions
 
     def for_players(self, num_players: int) -> PolicyAgent:

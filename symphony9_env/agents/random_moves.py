@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """`random`: any legal move, each as likely."""
 
 from __future__ import annotations

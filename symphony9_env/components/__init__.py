@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """What is in the box: musicians, furniture, tokens, tables by player count, tracks, scoring tiles."""
 
 from symphony9_env.components.box import (
@@ -8,12 +10,12 @@ from symphony9_env.components.box import (
     MAX_PLAYERS,
     MUSICIAN_INDEX,
     MUSICIANS,
+    PLAYER_COUNT_RULES,
     PLAYER_COUNTS,
     SCORING_METHODS,
     SCORING_TILES,
     STARTING_MONEY,
-    TABLES,
-    Table,
+    PlayerCountRules,
     scoring_method,
 )
 from symphony9_env.components.tracks import (
@@ -42,13 +44,13 @@ __all__ = [
     "MUSICIAN_INDEX",
     "NUM_BOT_TILES",
     "PLAYER_COUNTS",
+    "PLAYER_COUNT_RULES",
     "SCORING_METHODS",
     "SCORING_TILES",
     "SIDES",
     "STARTING_MONEY",
-    "TABLES",
     "Components",
-    "Table",
+    "PlayerCountRules",
     "check_bot_tile",
     "check_track",
     "default_components",

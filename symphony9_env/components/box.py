@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """What is in the box: the printed facts of `box.toml`, as names and tables."""
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ CLASSES: Final = ("low", "medium", "high")
 
 
 @dataclass(frozen=True)
-class Table:
+class PlayerCountRules:
     """What the concert board and the scoring tiles say for one number of players."""
 
     num_players: int
@@ -67,13 +69,13 @@ def scoring_method(tile: str) -> str:
     return str(_BOX["scoring"][tile]["method"])
 
 
-def _table(num_players: int) -> Table:
+def _table(num_players: int) -> PlayerCountRules:
     entry = dict(_BOX["table"][str(num_players)])
     column = entry.pop("scoring")
     lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
-    return Table(**{**entry, **lists}, num_players=num_players, scoring_column=column)
+    return PlayerCountRules(**{**entry, **lists}, num_players=num_players, scoring_column=column)
 
 
-TABLES: Final[dict[int, Table]] = {int(count): _table(int(count)) for count in _BOX["table"]}
-PLAYER_COUNTS: Final[tuple[int, ...]] = tuple(TABLES)
+PLAYER_COUNT_RULES: Final[dict[int, PlayerCountRules]] = {int(count): _table(int(count)) for count in _BOX["table"]}
+PLAYER_COUNTS: Final[tuple[int, ...]] = tuple(PLAYER_COUNT_RULES)
 MAX_PLAYERS: Final = max(PLAYER_COUNTS)

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Career tracks and bot tiles: the shipped file, or one of an owner's own, checked on loading."""
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The PettingZoo AEC environment: a thin, fast face over the kernel."""
+"""The PettingZoo AEC environments: thin, fast adapters over the rules kernel."""
 
 from __future__ import annotations
 
 import copy
 import operator
-import secrets
 from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Self, TypedDict, Unpack
 
@@ -18,17 +17,18 @@ from pettingzoo.utils.env_logger import EnvLogger
 from symphony9_env.actions import BID, HANDS, NAMES, num_actions
 from symphony9_env.engine import SEATS, advance
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
-from symphony9_env.options import SEED_BITS, OptionValues, check_seed, make_options
-from symphony9_env.records import make_record
-from symphony9_env.render.showing import RENDER_MODES, Rendered, Showing, check_render_mode, html
-from symphony9_env.rewards import settle
+from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
+from symphony9_env.records import Record, make_record
+from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
+from symphony9_env.rewards import compute_rewards
 from symphony9_env.rules.chance import next_seed
-from symphony9_env.rules.deals import pack_box, write_setup
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import DECISIONS, NONE, OVER, Games, new_games
+from symphony9_env.rules.state import DECISIONS, NONE, OVER, States, new_states
+from symphony9_env.scores import score_sheet
+from symphony9_env.setup_format import pack_box, write_setup
 from symphony9_env.views import STATE_SIZE, observation_size, resample, seat_view
 from symphony9_env.views.moves import last_bid
-from symphony9_env.views.seat import SeatView, score_sheet
+from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
 
 
@@ -38,7 +38,7 @@ class Observation(TypedDict):
 
 
 class AfterReset:
-    """Stands for an attribute until the first reset puts the real one in its place on the instance."""
+    """A placeholder for an attribute that the first reset sets on the instance."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -48,18 +48,23 @@ class AfterReset:
 
 
 class RawEnv(AECEnv[str, Observation, int]):
-    """Symphony No. 9 for 2 to 4 players: an illegal action raises a ValueError and changes nothing.
+    """Symphony No. 9 for 2 to 4 players; an illegal action raises a ValueError and changes nothing.
 
-    Options, all by keyword (`symphony9_env.options.Options` has their defaults):
+    Options, all by keyword:
         num_players: 2, 3 or 4.
-        tracks: "historical" or "random": which board lies at which musician.
+        tracks: "historical" or "random": which career track board lies at which musician.
         scoring: "random", "A", "B", or a tile side for every musician, such as {"handel": "4A", ...}.
-        reward: "win", "margin" or "score", given at the end.
-        shaping: whether every step also gives the change in own points.
-        discussion: whether amounts are announced before hands close.
-        ledger: whether the observation shows the others' money and furniture.
-        components: the path of an owner's own file of track boards and bot tiles.
-        render_mode: None, "ansi" (text), "rgb_array" (a picture) or "human" (a window, or printed text).
+        discussion: whether players announce amounts before they close their hands.
+        components: path of a component file of your own, with career tracks and bot tiles.
+        reward: "win", "margin" or "score", given at the end of the game.
+        shaping: whether every step also gives each agent the change in its own points.
+        ledger: whether the observation shows the other players' money and furniture.
+        render_mode: None, "ansi" (text), "rgb_array" (an image) or "human" (a window, or printed text).
+
+    >>> env = RawEnv(num_players=2)
+    >>> env.reset(seed=7)
+    >>> env
+    <RawEnv: 2 players, seed 7, round 1, player_0 to decide (take)>
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -76,71 +81,90 @@ class RawEnv(AECEnv[str, Observation, int]):
     truncations: Any = AfterReset()
     infos: Any = AfterReset()
 
+    @with_option_signature
     def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
         super().__init__()
         self.render_mode = check_render_mode(render_mode)
-        self._showing = Showing(self.metadata["render_fps"])
+        self._renderer = Renderer(self.metadata["render_fps"])
         self.options = make_options(**options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
-        self._box = pack_box(self.options)
-        self._games = new_games(1)
+        self._box = pack_box(self.options.variant)
+        self._states = new_states(1)
         self._observation = np.zeros(observation_size(self.options.ledger), np.float32)
-        self._mask = np.zeros(num_actions(self.options.discussion), np.int8)
-        self._waiting_mask = np.zeros_like(self._mask)  # shown to seats that are not to decide
+        self._mask = np.zeros(num_actions(self.options.variant.discussion), np.int8)
+        self.waiting_mask = np.zeros_like(self._mask)  # the mask of the seats that are not to decide
         self._history: list[tuple[int, int]] = []  # (player, action)
-        self._seed: int | None = None  # of the game on the table; None if dealt by hand
+        self._seed: int | None = None  # of the current game; None if it was dealt by hand
         self._last_seed: int | None = None
-        self._points = np.zeros(SEATS, np.int64)  # if the game ended now; kept up to date only for shaping
-        self._player = self._step = NONE
-        self._has_reset = False
+        self._points = np.zeros(SEATS, np.int64)  # if the game ended now; updated only for shaping
+        self._player = self._phase = NONE
+        self.has_reset = False
         self.observation_spaces = {agent: observation_space(self.options) for agent in self.possible_agents}
         self.action_spaces = {agent: action_space(self.options) for agent in self.possible_agents}
         self.state_space = state_space()
 
-    # What the game is dealt from and where it stands.
+    # The current game.
 
     @property
-    def game(self) -> Games:
-        """The game's record (an array of one), the true state: for search, tests and tools, not for players.
+    def states(self) -> States:
+        """The true state (an array of one), hidden information included: for search, tests and tools, not for players.
 
-        To be read: after writing into it the environment would still show what was before.
+        Only read it: the environment does not notice what is written into it.
         """
-        return self._games
+        return self._states
 
     @property
     def game_seed(self) -> int | None:
-        """The seed of the game on the table; None if it was dealt by hand without one."""
+        """The seed of the current game; None if it was dealt by hand without one."""
         return self._seed
 
     @property
-    def moves(self) -> tuple[tuple[int, int], ...]:
-        """All moves so far, closed hands included: (seat, action)."""
+    def history(self) -> tuple[tuple[int, int], ...]:
+        """All moves so far as (seat, action), closed hands included."""
         return tuple(self._history)
+
+    def moves(self, row: int = 0) -> list[int]:
+        """Return the actions played so far, closed hands included."""
+        return [action for _, action in self._history]
 
     @property
     def deciding_seat(self) -> int:
-        """The seat to decide; once the game is over, the last that did."""
-        self._need_reset("deciding_seat")
+        """The seat to decide; once the game is over, the last one that did."""
+        self.require_reset("deciding_seat")
         return self._player
 
-    def record(self) -> dict[str, Any]:
-        """The game so far as plain JSON data; `symphony9_env.records` reads and replays it."""
-        self._need_reset("record")
-        return make_record(self._games, self._history, self._seed)
+    @property
+    def decision(self) -> str:
+        """What is asked of the deciding seat, such as "bid"; "over" once the game is over."""
+        self.require_reset("decision")
+        return DECISIONS[self._phase]
+
+    def __repr__(self) -> str:
+        name = f"{type(self).__name__}: {self.options.num_players} players"
+        if not self.has_reset:
+            return f"<{name}, not reset>"
+        asked = "over" if self._phase == OVER else f"{self.agent_selection} to decide ({self.decision})"
+        return f"<{name}, seed {self._seed}, round {int(self._states['round_index'][0]) + 1}, {asked}>"
+
+    def record(self) -> Record:
+        """Return the game so far as plain JSON data; `symphony9_env.records` reads and replays it."""
+        self.require_reset("record")
+        return make_record(self._states, self._history, self._seed)
 
     def resampled(self, seat: int, rng: np.random.Generator) -> Self:
-        """A copy to search in: one that `seat` can't tell from this game, ready to be played on.
+        """Return a copy for search: a game that `seat` can't tell from this one, ready to be played on.
 
-        The others' money and furniture are kept (a perfect memory knows them); their closed hands, the tokens
-        and the bot tiles to come are drawn anew. Its record is that of the resampled game. It has no render mode.
+        The other players' money and furniture are kept, because a perfect memory of the payments knows them. Their
+        closed hands and the tokens and bot tiles to come are drawn again. The copy's record is that of the resampled
+        game, and it has no render mode.
         """
-        self._need_reset("resampled")
+        self.require_reset("resampled")
         twin = copy.deepcopy(self)
         twin.render_mode = None
-        twin._seed = twin._last_seed = None  # the seed would give the true deal away
-        twin._games = resample(self._games, seat, rng)
+        twin._seed = twin._last_seed = None  # the seed would reveal the true deal
+        twin._states = resample(self._states, seat, rng)
         for player in range(self.options.num_players):
-            total, token = (int(twin._games[name][0, player]) for name in ("hand", "hand_token"))
+            total, token = (int(twin._states[name][0, player]) for name in ("hand", "hand_token"))
             if total != NONE:
                 twin._history[last_bid(twin._history, player)] = (player, BID + HANDS.index((total, token)))
         return twin
@@ -154,25 +178,25 @@ class RawEnv(AECEnv[str, Observation, int]):
     # Dealing.
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a game by seed, or by hand with options={"setup": ...} of a game record's form."""
+        """Deal a game by seed, or by hand with options={"setup": ...} in the form of a game record's set-up."""
         if options is not None and not isinstance(options, Mapping):
             raise ValueError(f"options={options!r}; allowed: a mapping, or None")
         setup = options.get("setup") if options else None
         if seed is not None:
             seed = check_seed(seed)
         if setup is not None:
-            write_setup(self._box, self._games, 0, setup)
+            write_setup(self._box, self._states, 0, setup)
         else:
             if seed is None:
-                seed = secrets.randbits(SEED_BITS) if self._last_seed is None else next_seed(self._last_seed)
-            deal(self._box, self._games, 0, np.uint64(seed))
+                seed = draw_seed() if self._last_seed is None else next_seed(self._last_seed)
+            deal(self._box, self._states, 0, np.uint64(seed))
         self._seed = seed
         self._last_seed = self._last_seed if seed is None else seed
         self._start()
 
     def _start(self) -> None:
         self._history = []
-        self._has_reset = True
+        self.has_reset = True
         self._skip_agent_selection = None
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -180,47 +204,48 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        self._move_to(advance(self._games, 0, NONE, self._observation, self._mask))
+        self._move_to(advance(self._states, 0, NONE, self._observation, self._mask))
         if self.options.shaping:  # the deal is the baseline
-            settle(self._games, 0, self.options.reward_number, False, self._points, np.zeros(SEATS), np.zeros(SEATS))
+            kind, unused = self.options.reward_kind, np.zeros(SEATS)
+            compute_rewards(self._states, 0, kind, 0.0, self._points, unused, unused)
         if self.render_mode == "human":
             self.render()
 
     def _move_to(self, where: int) -> None:
-        """Ask the seat that decides now; `where` as the engine tells it."""
-        self._step, self._player = divmod(where, SEATS)
+        """Select the seat that decides now; `where` is what the engine returned."""
+        self._phase, self._player = divmod(where, SEATS)
         agent = self.possible_agents[self._player]
         self.agent_selection = agent
-        self.infos[agent] = {"decision": DECISIONS[self._step]}
+        self.infos[agent] = {"decision": DECISIONS[self._phase]}
 
     # Playing.
 
     def step(self, action: int | None) -> None:
-        if not self._has_reset:
+        if not self.has_reset:
             raise ValueError("step() before reset(): call reset() first")
-        if self._step == OVER:
-            self._step_after_the_end(action)
+        if self._phase == OVER:
+            self._step_after_end(action)
             return
-        self._play(self._checked(action))
+        self._play(self._check_action(action))
 
-    def _step_after_the_end(self, action: int | None) -> None:
+    def _step_after_end(self, action: int | None) -> None:
         if not self.agents:
             raise ValueError(f"action {action!r} after the game is over; legal: nothing, call reset() first")
         if action is not None:
             raise ValueError(f"action {action!r} after the game is over; legal: None, until all are done")
         self._was_dead_step(action)
 
-    def _checked(self, action: Any) -> int:
+    def _check_action(self, action: Any) -> int:
         number = action_number(action)
         if number is None:
-            raise ValueError(f"action {action!r} is no action number; {self._allowed()}")
+            raise ValueError(f"action {action!r} is no action number; {self._list_legal()}")
         if not 0 <= number < len(self._mask):
-            raise ValueError(f"action {number} is out of range; {self._allowed()}")
+            raise ValueError(f"action {number} is out of range; {self._list_legal()}")
         if not self._mask[number]:
-            raise ValueError(f"action {number} ({NAMES[number]!r}) is illegal now; {self._allowed()}")
+            raise ValueError(f"action {number} ({NAMES[number]!r}) is illegal now; {self._list_legal()}")
         return number
 
-    def _allowed(self) -> str:
+    def _list_legal(self) -> str:
         legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(self._mask))
         return f"{self.agent_selection} may choose: {legal}"
 
@@ -228,18 +253,19 @@ class RawEnv(AECEnv[str, Observation, int]):
         agent = self.agent_selection
         self._history.append((self._player, action))
         self.infos[agent] = {}
-        self._move_to(advance(self._games, 0, action, self._observation, self._mask))
-        if self.options.shaping or self._step == OVER:
+        self._move_to(advance(self._states, 0, action, self._observation, self._mask))
+        if self.options.shaping or self._phase == OVER:
             self._cumulative_rewards[agent] = 0.0
             self._reward()
-        if self._step == OVER:
+        if self._phase == OVER:
             self._finish()
         if self.render_mode == "human":
             self.render()
 
     def _reward(self) -> None:
         rewards, ranks = np.zeros(SEATS), np.zeros(SEATS)
-        settle(self._games, 0, self.options.reward_number, self.options.shaping, self._points, ranks, rewards)
+        kind, shaping = self.options.reward_kind, float(self.options.shaping)
+        compute_rewards(self._states, 0, kind, shaping, self._points, ranks, rewards)
         self.rewards = dict(zip(self.possible_agents, rewards.tolist(), strict=False))
         self._accumulate_rewards()
 
@@ -247,51 +273,51 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.terminations = dict.fromkeys(self.agents, True)
         self.infos = {
             agent: {"score": line.total, "rank": line.rank, "breakdown": line.breakdown}
-            for agent, line in score_sheet(self._games, 0).items()
+            for agent, line in score_sheet(self._states, 0).items()
         }
         self._deads_step_first()
 
-    # Looking.
+    # Observing and rendering.
 
     def observe(self, agent: str) -> Observation:
-        """What an agent may know now, in fresh arrays; the mask of an agent who is not to decide is all zeros."""
-        self._need_reset("observe")
+        """Return what an agent may know now, in fresh arrays; the mask of a waiting agent is all zeros."""
+        self.require_reset("observe")
         seat = self._seat(agent)
-        if seat == self._player and self._step != OVER:
+        if seat == self._player and self._phase != OVER:
             return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
         observation = np.empty_like(self._observation)
-        observe(self._games, 0, seat, observation)
-        return {"observation": observation, "action_mask": self._waiting_mask.copy()}
+        observe(self._states, 0, seat, observation)
+        return {"observation": observation, "action_mask": self.waiting_mask.copy()}
 
     def state(self) -> NDArray[np.float32]:
-        """Everything, hidden things included, for centralised critics; `views.STATE_FIELDS` names its parts."""
-        self._need_reset("state")
+        """Return the complete state, hidden information included, for centralised critics; see `views.STATE_FIELDS`."""
+        self.require_reset("state")
         state = np.empty(STATE_SIZE, np.float32)
-        observe_all(self._games, 0, state)
+        observe_all(self._states, 0, state)
         return state
 
     def render(self) -> Rendered:
-        """The table as the deciding seat sees it.
+        """Render the game as the deciding seat sees it.
 
-        `ansi` returns text and `rgb_array` a picture (800 by 1200 by 3). `human`, which needs no call, shows the
-        picture in a window, or prints the text where no window can open.
+        `ansi` returns text and `rgb_array` an image (800 by 1200 by 3). `human`, which needs no call, shows the image
+        in a window, or prints the text where no window can open.
         """
-        self._need_reset("render")
+        self.require_reset("render")
         if self.render_mode is None:
             EnvLogger.get_logger().warning("render() without a render_mode: make the environment with one")
             return None
-        return self._showing.show(self._view(), self.render_mode)
+        return self._renderer.render(self._view(), self.render_mode)
 
     def _view(self) -> SeatView:
-        return seat_view(self._games, 0, self._player, self.options.ledger)
+        return seat_view(self._states, 0, self._player, self.options.ledger)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the table as the deciding seat sees it."""
-        return html(self._view() if self._has_reset else None)
+        """Render the game for notebooks, as the deciding seat sees it."""
+        return to_notebook_html(self._view() if self.has_reset else None)
 
     def close(self) -> None:
-        """Close the window, if there is one."""
-        self._showing.close()
+        """Close the window, if one is open."""
+        self._renderer.close()
 
     def _seat(self, agent: str) -> int:
         try:
@@ -299,46 +325,48 @@ class RawEnv(AECEnv[str, Observation, int]):
         except ValueError:
             raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
 
-    def _need_reset(self, call: str) -> None:
-        if not self._has_reset:
+    def require_reset(self, call: str) -> None:
+        if not self.has_reset:
             raise ValueError(f"{call}() before reset(): call reset() first")
 
 
 class CheckedEnv(RawEnv):
-    """Symphony No. 9 for 2 to 4 players, with the behaviour of PettingZoo's stock wrappers. Options as `raw_env`.
+    """Symphony No. 9 for 2 to 4 players, with the behaviour of PettingZoo's stock wrappers; options as for `raw_env`.
 
-    An illegal move ends the game at -1 for whoever made it; an action out of range fails an assertion; a step
-    after the end is a warning. Done here rather than in three wrappers: several times as fast.
+    An illegal move ends the game with -1 for the agent that made it; an action out of range fails an assertion; a
+    step after the end gives a warning. The checks are made here rather than in three wrappers, at several times
+    their speed.
     """
 
+    @with_option_signature
     def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
         super().__init__(render_mode=render_mode, **options)
-        self._has_updated = False
+        self.has_updated = False
         self._ended_by_illegal_move = False
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         super().reset(seed, options)
         self._ended_by_illegal_move = False
-        self._has_updated = True
+        self.has_updated = True
 
     def step(self, action: int | None) -> None:
-        if not self._has_reset:
+        if not self.has_reset:
             EnvLogger.error_step_before_reset()
-        self._has_updated = True
+        self.has_updated = True
         if not self.agents:
             EnvLogger.warn_step_after_terminated_truncated()
-        elif self._step == OVER or self._ended_by_illegal_move:
+        elif self._phase == OVER or self._ended_by_illegal_move:
             if action is not None:
-                self._in_range(action)
+                self._check_range(action)
             self._was_dead_step(action)
         else:
-            number = self._in_range(action)
+            number = self._check_range(action)
             if self._mask[number]:
                 self._play(number)
             else:
                 self._end_by_illegal_move()
 
-    def _in_range(self, action: Any) -> int:
+    def _check_range(self, action: Any) -> int:
         number = action_number(action)
         if number is None or not 0 <= number < len(self._mask):
             raise AssertionError("action is not in action space")
@@ -356,12 +384,12 @@ class CheckedEnv(RawEnv):
         self._accumulate_rewards()
         self._deads_step_first()
 
-    def _need_reset(self, call: str) -> None:
-        if not self._has_reset:
+    def require_reset(self, call: str) -> None:
+        if not self.has_reset:
             raise AssertionError(f"reset() needs to be called before {call}.")
 
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
-        if not self._has_reset:
+        if not self.has_reset:
             EnvLogger.error_agent_iter_before_reset()
         return _OrderedIterable(self, max_iter)
 
@@ -374,14 +402,14 @@ class _OrderedIterable(AECIterable[str, Observation, int]):
 class _OrderedIterator(AECIterator[str, Observation, int]):
     def __next__(self) -> str:
         agent: str = super().__next__()
-        if not self.env._has_updated:
+        if not self.env.has_updated:
             raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
-        self.env._has_updated = False
+        self.env.has_updated = False
         return agent
 
 
 def action_number(action: Any) -> int | None:
-    """A whole number as an int (NumPy's too); None for anything else, True and False included."""
+    """Return a whole number (NumPy's too) as an int; None for anything else, True and False included."""
     if type(action) is int:
         return action
     if isinstance(action, bool):

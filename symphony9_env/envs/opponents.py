@@ -1,4 +1,4 @@
-"""Who sits at the other seats of an environment with one learner."""
+"""The opponents of an environment with one learner."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from symphony9_env import agents
 from symphony9_env.agents import Agent
-from symphony9_env.agents.base import Rows
+from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.rules.chance import next_seed
-from symphony9_env.rules.state import Games
 
 Opponent = str | os.PathLike[str] | Agent
 
@@ -21,8 +20,8 @@ Opponent = str | os.PathLike[str] | Agent
 class Opponents:
     """One agent for each of the other seats, clockwise from the learner's.
 
-    Agents are named as for `agents.make`, one for all or a list of num_players - 1. Each has a seed of its own,
-    always the same: what they do depends on the game alone.
+    Agents are named as for `agents.make`: one for all seats, or a list of num_players - 1. Their seeds are fixed, so
+    what they do depends on the game alone.
     """
 
     def __init__(self, named: Opponent | Sequence[Opponent], num_players: int) -> None:
@@ -33,33 +32,33 @@ class Opponents:
         if len(each) != needed:
             raise ValueError(f"opponents={named!r}: {len(each)} of them; needed: one for all, or a list of {needed}")
         self.num_players = num_players
-        self.agents: list[Agent] = [agents.make(name, seed=place) for place, name in enumerate(each)]
+        self.agents: list[Agent] = [agents.make(name, seed=number) for number, name in enumerate(each)]
         for agent in self.agents:
             agent.check_players(num_players)
 
-    def decide(self, games: Games, rows: Rows, seats: Rows) -> Rows:
-        """Their actions on these rows, where none of the learners (in `seats`, one a row) is to decide."""
-        places = (games["player"][rows] - seats - 1) % self.num_players
-        return decide_by(self.agents, places, games, rows)
+    def decide(self, positions: Positions, rows: Rows, seats: Rows) -> Rows:
+        """Return their actions on these rows, where none of the learners (in `seats`, one for each row) decides."""
+        numbers = (positions.states["player"][rows] - seats - 1) % self.num_players
+        return decide_by(self.agents, numbers, positions, rows)
 
     def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:
-        """Games with these seeds were dealt on these rows. For opponents that change from game to game."""
+        """States with these seeds were dealt on these rows. For opponents that change from game to game."""
 
     def end(self, rows: Rows, seats: Rows, ranks: NDArray[np.float64]) -> None:
-        """The games on these rows ended with these ranks, (rows, players). For opponents that keep a tally."""
+        """React to games that ended with these ranks, (rows, players); for opponents that keep statistics."""
 
 
-def decide_by(agents: Sequence[Agent], who: Rows, games: Games, rows: Rows) -> Rows:
-    """Each row's action by the agent whose number is in `who`; an agent decides for all its rows in one call."""
+def decide_by(agents: Sequence[Agent], numbers: Rows, positions: Positions, rows: Rows) -> Rows:
+    """Return each row's action by the agent whose number is in `numbers`; an agent decides all its rows in one call."""
     actions = np.empty(len(rows), np.int64)
-    for number in np.unique(who).tolist():
-        theirs = who == number
-        actions[theirs] = agents[number].decide(games, rows[theirs])
+    for number in np.unique(numbers).tolist():
+        theirs = numbers == number
+        actions[theirs] = agents[number].decide(positions, rows[theirs])
     return actions
 
 
 def check_seat(seat: Any, num_players: int) -> int | None:
-    """A fixed seat, or None for a random one."""
+    """Return a fixed seat, or None for a random one."""
     if isinstance(seat, str) and seat == "random":
         return None
     if isinstance(seat, int | np.integer) and not isinstance(seat, bool) and 0 <= seat < num_players:
@@ -68,5 +67,5 @@ def check_seat(seat: Any, num_players: int) -> int | None:
 
 
 def random_seat(seed: int, num_players: int) -> int:
-    """The learner's seat in the game with this seed, when it is drawn."""
+    """Return the learner's seat in the game with this seed, when the seat is random."""
     return next_seed(seed) % num_players

@@ -1,4 +1,4 @@
-"""One seat of the game as a Gymnasium environment: a learner, or a person, against named rivals."""
+"""One seat of the game as a Gymnasium environment, against named opponents."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from symphony9_env.envs.aec import RawEnv, action_number
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, check_seed
-from symphony9_env.render.showing import RENDER_MODES, Rendered, Showing, html
-from symphony9_env.rules.state import Games
+from symphony9_env.options import OptionValues, check_seed, with_option_signature
+from symphony9_env.records import Record
+from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
+from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields, seat_view
 from symphony9_env.views.seat import SeatView
 
@@ -24,14 +25,14 @@ Stepped = tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]
 
 
 class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """`gymnasium.make("symphony9_env:Symphony9-v0", ...)`: one seat decides here, the others are played by agents.
+    """One learner's seat, as `gymnasium.make("symphony9_env:Symphony9-v0", ...)`; agents play the other seats.
 
-    A step plays the learner's decision and all that the others decide until the learner is asked again; rewards that
-    fell in between are added up. An illegal action ends the episode at -1. The mask of legal actions is in
+    A step plays the learner's decision and all that the others decide until the learner is asked again; the rewards
+    in between are added up. An illegal action ends the episode with a reward of -1. The mask of legal actions is in
     `action_masks()` and in info["action_mask"]; at the end info has `score`, `rank` and `breakdown`.
 
     Options are those of `raw_env`, and:
-        opponents: an agent's name or a saved policy's path for all, or a list of them, clockwise from the learner.
+        opponents: an agent as `agents.make` takes it, for all seats, or a list of them, clockwise from the learner.
         seat: the learner's seat, or "random": drawn from each game's seed.
     """
 
@@ -40,6 +41,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         "render_fps": 2,
     }
 
+    @with_option_signature
     def __init__(
         self,
         *,
@@ -48,11 +50,11 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         render_mode: str | None = None,
         **options: Unpack[OptionValues],
     ) -> None:
-        self._table = RawEnv(render_mode=render_mode, **options)
-        self._table.render_mode = None  # it would show what the deciding seat sees, not the learner
-        self.options = self._table.options
+        check_render_mode(render_mode)
+        self._env = RawEnv(**options)  # it would render what the deciding seat sees, not the learner
+        self.options = self._env.options
         self.render_mode = render_mode
-        self._showing = Showing(self.metadata["render_fps"])
+        self._renderer = Renderer(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)
         self._fixed_seat = check_seat(seat, self.options.num_players)
         self._seat = 0
@@ -62,31 +64,43 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self.action_space = action_space(self.options)
 
     @property
-    def game(self) -> Games:
-        """The game's record (an array of one), the true state: for search, tests and tools, not for players."""
-        return self._table.game
+    def states(self) -> States:
+        """The true state (an array of one), hidden information included: for search, tests and tools."""
+        return self._env.states
+
+    def moves(self, row: int = 0) -> list[int]:
+        """Return the actions played so far, closed hands included."""
+        return self._env.moves(row)
+
+    @property
+    def has_reset(self) -> bool:
+        """Whether a game has been dealt."""
+        return self._env.has_reset
 
     @property
     def terminations(self) -> dict[str, bool]:
         """Whether the episode is over, by agent."""
-        return dict.fromkeys(self._table.possible_agents, self._stopped)
+        return dict.fromkeys(self._env.possible_agents, self._stopped)
 
     @property
     def seat(self) -> int:
         """The learner's seat in the game on the table."""
         return self._seat
 
-    def record(self) -> dict[str, Any]:
-        """The game so far as plain JSON data."""
-        return self._table.record()
+    def __repr__(self) -> str:
+        return repr(self._env).replace("RawEnv", f"SingleSeatEnv, learner player_{self._seat}")
+
+    def record(self) -> Record:
+        """Return the game so far as plain JSON data."""
+        return self._env.record()
 
     def action_masks(self) -> NDArray[np.int8]:
         """What the learner may choose now."""
-        return self._table.observe(self._learner)["action_mask"]
+        return self._env.observe(self._learner)["action_mask"]
 
     @property
     def _learner(self) -> str:
-        return self._table.possible_agents[self._seat]
+        return self._env.possible_agents[self._seat]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -95,8 +109,8 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)
-        self._table.reset(seed, options)
-        dealt = self._table.game_seed
+        self._env.reset(seed, options)
+        dealt = self._env.game_seed
         if self._fixed_seat is None:
             drawn = int(self.np_random.integers(2**53)) if dealt is None else dealt
             self._seat = random_seat(drawn, self.options.num_players)
@@ -114,8 +128,8 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         if number is None or not 0 <= number < len(mask) or not mask[number]:
             self._stopped = True
             return self._seen(), ILLEGAL_REWARD, True, False, self._info()
-        self._table.step(number)
-        reward = self._table.rewards[self._learner] + self._play_on()
+        self._env.step(number)
+        reward = self._env.rewards[self._learner] + self._play_on()
         self._show()
         return self._seen(), reward, self._stopped, False, self._info()
 
@@ -123,37 +137,37 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """The others decide until the learner is asked or the game is over; returns what that gave the learner."""
         reward = 0.0
         seats = np.array([self._seat])
-        while not self._table.terminations[self._learner] and self._table.deciding_seat != self._seat:
-            self._table.step(int(self._opponents.decide(self._table.game, self._row, seats)[0]))
-            reward += self._table.rewards[self._learner]
-        self._stopped = self._table.terminations[self._learner]
+        while not self._env.terminations[self._learner] and self._env.deciding_seat != self._seat:
+            self._env.step(int(self._opponents.decide(self._env, self._row, seats)[0]))
+            reward += self._env.rewards[self._learner]
+        self._stopped = self._env.terminations[self._learner]
         return reward
 
     def _seen(self) -> NDArray[np.float32]:
-        return self._table.observe(self._learner)["observation"]
+        return self._env.observe(self._learner)["observation"]
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self.action_masks(), "seat": self._seat, **self._table.infos[self._learner]}
+        return {"action_mask": self.action_masks(), "seat": self._seat, **self._env.infos[self._learner]}
 
     def render(self) -> Rendered:  # type: ignore[override]
         """The table as the learner sees it: as `raw_env` renders, `human` after each reset and step."""
-        self._table._need_reset("render")
-        return self._showing.show(self._view(), self.render_mode)
+        self._env.require_reset("render")
+        return self._renderer.render(self._view(), self.render_mode)
 
     def _show(self) -> None:
         if self.render_mode == "human":
             self.render()
 
     def _view(self) -> SeatView:
-        return seat_view(self._table.game, 0, self._seat, self.options.ledger)
+        return seat_view(self._env.states, 0, self._seat, self.options.ledger)
 
     def _repr_html_(self) -> str:
         """For notebooks: the table as the learner sees it."""
-        return html(self._view() if self._table._has_reset else None)
+        return to_notebook_html(self._view() if self._env.has_reset else None)
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        self._showing.close()
+        self._renderer.close()
 
 
 def _scalar(action: Any) -> int | None:

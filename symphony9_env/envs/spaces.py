@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from symphony9_env.actions import num_actions
-from symphony9_env.options import Options
+from symphony9_env.options import EnvOptions
 from symphony9_env.views import STATE_FIELDS, Field, observation_fields
 
 
@@ -16,17 +16,17 @@ def vector_space(fields: tuple[Field, ...]) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def observation_space(options: Options) -> spaces.Dict:
+def observation_space(options: EnvOptions) -> spaces.Dict:
     return spaces.Dict(
         {
             "observation": vector_space(observation_fields(options.ledger)),
-            "action_mask": spaces.Box(0, 1, (num_actions(options.discussion),), np.int8),
+            "action_mask": spaces.Box(0, 1, (num_actions(options.variant.discussion),), np.int8),
         }
     )
 
 
-def action_space(options: Options) -> spaces.Discrete[np.int64]:
-    return spaces.Discrete(num_actions(options.discussion))
+def action_space(options: EnvOptions) -> spaces.Discrete[np.int64]:
+    return spaces.Discrete(num_actions(options.variant.discussion))
 
 
 def state_space() -> spaces.Box:

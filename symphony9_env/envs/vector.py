@@ -14,9 +14,9 @@ from symphony9_env.batched import BatchedGames
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.single import ILLEGAL_REWARD
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues
+from symphony9_env.options import OptionValues, with_option_signature
 from symphony9_env.rules.chance import next_seed
-from symphony9_env.rules.state import Games
+from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields, observation_size
 from symphony9_env.views.vector import observe
 
@@ -26,22 +26,28 @@ Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Flags, Flags, dict[str
 
 
 class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any]):
-    """`num_envs` games; in each one seat learns and the others are played by agents.
+    """A Gymnasium vector environment: `num_envs` games, each with one learner; agents play the other seats.
 
-    A step plays the learner's decision and all that the others decide until the learner is asked again; rewards that
-    fell in between are added up. A finished game is followed by the next at once (`AutoresetMode.SAME_STEP`): its
-    last observation is in infos["final_obs"], its score and rank in infos["final_info"]. An illegal action ends the
-    game at -1.
+    A step plays the learner's decision and all that the others decide until the learner is asked again; the rewards
+    in between are added up. A finished game is followed by the next at once (`AutoresetMode.SAME_STEP`): its last
+    observation is in infos["final_obs"], its score and rank in infos["final_info"]. An illegal action ends the game
+    with a reward of -1.
 
     Options are those of `raw_env` (render_mode apart), and:
-        opponents: an agent's name or a saved policy's path for all, or a list of them, clockwise from the learner;
-            or an `Opponents` of one's own, such as a pool that draws new ones for every game.
+        opponents: an agent as `agents.make` takes it, for all seats, or a list of them, clockwise from the learner;
+            or your own `Opponents`, such as a pool that draws new ones for every game.
         seat: the learner's seat in every game, or "random": drawn from each game's seed.
-        num_threads: as `BatchedGames`.
+        num_threads: as for `BatchedGames`.
+
+    >>> env = Symphony9VectorEnv(8, num_players=3, opponents="greedy")
+    >>> observations, infos = env.reset(seed=0)
+    >>> env.action_masks().shape
+    (8, 40)
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
+    @with_option_signature
     def __init__(
         self,
         num_envs: int,
@@ -51,13 +57,13 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         num_threads: int = 1,
         **options: Unpack[OptionValues],
     ) -> None:
-        self._games = BatchedGames(num_envs, num_threads=num_threads, **options)
-        self.options = self._games.options
+        self._batch = BatchedGames(num_envs, num_threads=num_threads, **options)
+        self.options = self._batch.options
         if not isinstance(opponents, Opponents):
             opponents = Opponents(opponents, self.options.num_players)
         self._opponents = opponents
         self._fixed_seat = check_seat(seat, self.options.num_players)
-        self.num_envs = self._games.num_games
+        self.num_envs = self._batch.num_games
         self.single_observation_space = vector_space(observation_fields(self.options.ledger))
         self.single_action_space = action_space(self.options)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -66,9 +72,12 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self._rows = np.arange(self.num_envs)
 
     @property
-    def games(self) -> BatchedGames:
-        """The batch behind it: the true states, for tools and not for players."""
-        return self._games
+    def batch(self) -> BatchedGames:
+        """The games themselves, hidden information included: for tools, not for players."""
+        return self._batch
+
+    def __repr__(self) -> str:
+        return f"<Symphony9VectorEnv: {self.num_envs} games of {self.options.num_players} players>"
 
     @property
     def seats(self) -> Rows:
@@ -77,15 +86,15 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
 
     def action_masks(self) -> NDArray[np.int8]:
         """What the learner may choose in each game, (num_envs, actions)."""
-        return self._games.action_mask.copy()
+        return self._batch.action_mask.copy()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Deal all games; without a seed, by the one that follows the last."""
-        self._games.reset(next_seed(self._games.seed) if seed is None else seed)
+        self._batch.reset(next_seed(self._batch.seed) if seed is None else seed)
         self._begin_games(self._rows)
-        return self._games.observation.copy(), self._infos()
+        return self._batch.observation.copy(), self._infos()
 
     def step(self, actions: ArrayLike) -> Stepped:
         given = np.asarray(actions)
@@ -93,34 +102,34 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         rewards = np.where(illegal, ILLEGAL_REWARD, 0.0)
         infos: dict[str, Any] = {}
         if illegal.any():
-            self._note_final(infos, np.flatnonzero(illegal), self._games.games)
-            self._games.deal(illegal)
+            self._note_final(infos, np.flatnonzero(illegal), self._batch.states)
+            self._batch.deal(illegal)
         ended = self._play(np.flatnonzero(~illegal), given, rewards)
         if ended.any():
-            self._note_final(infos, np.flatnonzero(ended), self._games.final_games)
+            self._note_final(infos, np.flatnonzero(ended), self._batch.final_states)
             self._note_scores(infos["final_info"], np.flatnonzero(ended))
-            self._opponents.end(np.flatnonzero(ended), self._seats[ended], self._games.final_ranks[ended])
+            self._opponents.end(np.flatnonzero(ended), self._seats[ended], self._batch.final_ranks[ended])
         terminated = ended | illegal
         if terminated.any():
             self._begin_games(np.flatnonzero(terminated))
         truncated = np.zeros(self.num_envs, bool)
-        return self._games.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
+        return self._batch.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
 
     def save(self) -> bytes:
         """All games and the learner's seats, exactly, in mid-game; opponents that keep a state are not in it."""
-        return self._seats.tobytes() + self._games.save()
+        return self._seats.tobytes() + self._batch.save()
 
     def load(self, data: bytes) -> None:
         """Go on where `save` was called, with the same options."""
         size = self._seats.nbytes
-        self._games.load(data[size:])
+        self._batch.load(data[size:])
         self._seats[:] = np.frombuffer(data[:size], np.int64)
 
     def _illegal(self, actions: NDArray[Any]) -> Flags:
         if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
             wanted = f"needed: {self.num_envs} whole numbers"
             raise ValueError(f"actions: {actions.dtype} of shape {actions.shape}; {wanted}")
-        mask = self._games.action_mask
+        mask = self._batch.action_mask
         inside = (actions >= 0) & (actions < mask.shape[1])
         legal: Flags = inside & (mask[self._rows, np.where(inside, actions, 0)] == 1)
         return ~legal
@@ -130,9 +139,9 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         ended = np.zeros(self.num_envs, bool)
         moves = actions[rows]
         while len(rows):
-            self._games.step(moves, rows=rows)
-            rewards[rows] += self._games.rewards[rows, self._seats[rows]]
-            ended |= self._games.terminated
+            self._batch.step(moves, rows=rows)
+            rewards[rows] += self._batch.rewards[rows, self._seats[rows]]
+            ended |= self._batch.terminated
             rows = self._others_turn(rows[~ended[rows]])
             moves = self._decided(rows)
         return ended
@@ -140,23 +149,23 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     def _begin_games(self, rows: Rows) -> None:
         """Seats for the games just dealt, a random one by the game's seed alone; then moves up to the learner's."""
         if self._fixed_seat is None:
-            self._seats[rows] = [random_seat(int(seed), self.options.num_players) for seed in self._games.seeds[rows]]
+            self._seats[rows] = [random_seat(int(seed), self.options.num_players) for seed in self._batch.seeds[rows]]
         else:
             self._seats[rows] = self._fixed_seat
-        self._opponents.begin(rows, self._seats[rows], self._games.seeds[rows])
+        self._opponents.begin(rows, self._seats[rows], self._batch.seeds[rows])
         rows = self._others_turn(rows)
         while len(rows):
-            self._games.step(self._decided(rows), rows=rows)
+            self._batch.step(self._decided(rows), rows=rows)
             rows = self._others_turn(rows)
 
     def _decided(self, rows: Rows) -> Rows:
-        return self._opponents.decide(self._games.games, rows, self._seats[rows])
+        return self._opponents.decide(self._batch, rows, self._seats[rows])
 
     def _others_turn(self, rows: Rows) -> Rows:
-        others: Rows = rows[self._games.player[rows] != self._seats[rows]]
+        others: Rows = rows[self._batch.player[rows] != self._seats[rows]]
         return others
 
-    def _note_final(self, infos: dict[str, Any], rows: Rows, games: Games) -> None:
+    def _note_final(self, infos: dict[str, Any], rows: Rows, states: States) -> None:
         """Last observations in Gymnasium's form: an object array, with flags beside it."""
         final_obs = infos.setdefault("final_obs", np.full(self.num_envs, None, dtype=object))
         infos.setdefault("final_info", {})
@@ -164,11 +173,11 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
             infos.setdefault(name, np.zeros(self.num_envs, bool))[rows] = True
         for row in rows.tolist():
             final_obs[row] = np.empty(observation_size(self.options.ledger), np.float32)
-            observe(games, row, int(self._seats[row]), final_obs[row])
+            observe(states, row, int(self._seats[row]), final_obs[row])
 
     def _note_scores(self, final_info: dict[str, Any], rows: Rows) -> None:
         seats = self._seats[rows]
-        for name, values in (("score", self._games.final_scores), ("rank", self._games.final_ranks)):
+        for name, values in (("score", self._batch.final_scores), ("rank", self._batch.final_ranks)):
             final_info[name] = np.zeros(self.num_envs)
             final_info[name][rows] = values[rows, seats]
             final_info[f"_{name}"] = np.isin(self._rows, rows)

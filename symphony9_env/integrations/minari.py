@@ -15,7 +15,7 @@ import json
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Unpack
 
 import minari
@@ -27,14 +27,14 @@ from symphony9_env import records
 from symphony9_env.actions import number
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues
-from symphony9_env.records import Record, replay
+from symphony9_env.records import replay
 
 ALL: Final = "all"
 WINNERS: Final = "winners"
 DATA_FORMAT: Final = "hdf5"
 
 
-def episodes(record: Record, seats: str = ALL, **options: Unpack[OptionValues]) -> list[EpisodeBuffer]:
+def episodes(record: Mapping[str, Any], seats: str = ALL, **options: Unpack[OptionValues]) -> list[EpisodeBuffer]:
     """What each of the seats (`all`, `winners`, or numbers with commas) lived through in a finished game."""
     if "result" not in record:
         raise ValueError("the record has no result: the game is not over")
@@ -58,7 +58,7 @@ def episodes(record: Record, seats: str = ALL, **options: Unpack[OptionValues]) 
     return [_episode(record, agent, seen[agent], actions[agent], rewards[agent]) for agent in chosen]
 
 
-def _chosen(record: Record, seats: str) -> list[str]:
+def _chosen(record: Mapping[str, Any], seats: str) -> list[str]:
     agents = [f"player_{seat}" for seat in range(record["num_players"])]
     if seats == ALL:
         return agents
@@ -72,7 +72,9 @@ def _chosen(record: Record, seats: str) -> list[str]:
     return chosen
 
 
-def _episode(record: Record, agent: str, seen: list[Any], actions: list[int], rewards: list[float]) -> EpisodeBuffer:
+def _episode(
+    record: Mapping[str, Any], agent: str, seen: list[Any], actions: list[int], rewards: list[float]
+) -> EpisodeBuffer:
     last = len(actions) - 1
     return EpisodeBuffer(
         seed=record.get("seed"),
@@ -87,7 +89,7 @@ def _episode(record: Record, agent: str, seen: list[Any], actions: list[int], re
 
 
 def export(
-    games: Iterable[Record],
+    games: Iterable[Mapping[str, Any]],
     dataset: str,
     *,
     seats: str = ALL,

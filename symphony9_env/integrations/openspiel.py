@@ -25,15 +25,15 @@ import pyspiel
 from numpy.typing import NDArray
 
 from symphony9_env.actions import BID, HANDS, NAMES, num_actions
-from symphony9_env.compilation import plain
+from symphony9_env.compilation import as_python
 from symphony9_env.engine import MAX_DECISIONS, SEATS
 from symphony9_env.options import make_options
 from symphony9_env.records import Record, make_record
-from symphony9_env.rewards import settle
-from symphony9_env.rules.deals import pack_box, read_setup
+from symphony9_env.rewards import compute_rewards
 from symphony9_env.rules.game import play
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, OVER, Games, look_at, new_games
+from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, OVER, States, game_at, new_states
+from symphony9_env.setup_format import pack_box, read_setup
 from symphony9_env.views import describe, observation_fields, observation_size, resample, seat_view
 from symphony9_env.views.fields import TOKEN_UNIT
 from symphony9_env.views.moves import last_bid, moves_seen
@@ -86,11 +86,11 @@ class Symphony9Game(pyspiel.Game):
                 f"deals={self.num_deals}, seed={self.first_seed}; allowed: deals from 1 up, seed from 0 up"
             )
         self.options = make_options(num_players=chosen.pop("players"), **chosen)
-        self.box = pack_box(self.options)
+        self.box = pack_box(self.options.variant)
         self.deals = [(number, 1 / self.num_deals) for number in range(self.num_deals)]
         most = 1.0 if self.options.reward == "win" else MOST_POINTS
         info = pyspiel.GameInfo(
-            num_distinct_actions=num_actions(self.options.discussion),
+            num_distinct_actions=num_actions(self.options.variant.discussion),
             max_chance_outcomes=self.num_deals,
             num_players=self.options.num_players,
             min_utility=-most,
@@ -118,7 +118,7 @@ class Symphony9State(pyspiel.State):
     def __init__(self, game: Symphony9Game) -> None:
         super().__init__(game)
         self.game = game
-        self.table = new_games(1)
+        self.table = new_states(1)
         self.seed: int | None = None  # of the deal; None before it
         self.opening = ""  # what all see of the deal
         self._who = self._what = b""  # who moved, and the action; bytes are cheap to clone
@@ -140,7 +140,7 @@ class Symphony9State(pyspiel.State):
         return pyspiel.PlayerId.TERMINAL if self.is_terminal() else int(self.table["player"][0])
 
     def is_terminal(self) -> bool:
-        return bool(self.seed is not None and self.table["step"][0] == OVER)
+        return bool(self.seed is not None and self.table["phase"][0] == OVER)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         return self.game.deals
@@ -165,7 +165,7 @@ class Symphony9State(pyspiel.State):
         rewards = np.zeros(SEATS)
         if self.is_terminal():
             points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS)
-            settle(self.table, 0, self.game.options.reward_number, False, points, ranks, rewards)
+            compute_rewards(self.table, 0, self.game.options.reward_kind, False, points, ranks, rewards)
         return [float(reward) for reward in rewards[: self.game.options.num_players]]
 
     def resample_from_infostate(self, player_id: int, sampler: Callable[[], float]) -> Symphony9State:
@@ -186,7 +186,7 @@ class Symphony9State(pyspiel.State):
         return f"deal {self.seed}: " + ", ".join(f"player_{who} {NAMES[what]}" for who, what in self.moves)
 
 
-def _opening(table: Games) -> str:
+def _opening(table: States) -> str:
     setup = read_setup(table, 0)
     return json.dumps({name: part for name, part in setup.items() if name not in ("budget", "bot_tiles")})
 
@@ -254,11 +254,11 @@ class Observer:
         )
 
 
-def _shown(table: Games) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+def _shown(table: States) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """The tokens and the bot's tiles that have been shown, round by round."""
-    game = look_at(table, 0)
-    num_tiles = plain(num_bot_tiles_shown)(game) if game.has_bot else 0
-    return table["budget"][0, : plain(num_tokens_shown)(game)], table["bot_tiles"][0, :num_tiles]
+    game = game_at(table, 0)
+    num_tiles = as_python(num_bot_tiles_shown)(game) if game.has_bot else 0
+    return table["budget"][0, : as_python(num_tokens_shown)(game)], table["bot_tiles"][0, :num_tiles]
 
 
 pyspiel.register_game(_game_type("win"), Symphony9Game)

@@ -17,8 +17,7 @@ from gymnasium import spaces
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import MAX_SEED
-from symphony9_env.rules.chance import next_seed
+from symphony9_env.rules.chance import MAX_SEED, next_seed
 
 Seen = dict[str, dict[str, Any]]
 Infos = dict[str, dict[str, Any]]

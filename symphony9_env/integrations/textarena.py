@@ -18,14 +18,14 @@ from typing import Any, Final, Unpack
 import textarena as ta
 from textarena.wrappers import GameMessagesAndCurrentBoardObservationWrapper
 
+from symphony9_env.action_parser import parse_action, parse_speech
 from symphony9_env.actions import ANNOUNCE, NAMES, is_bid
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues
 from symphony9_env.records import Record
-from symphony9_env.replies import read_reply, reply_words
 from symphony9_env.rules.state import OVER
 from symphony9_env.views import SeatView, describe, seat_view
-from symphony9_env.views.primer import primer
+from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.views.text import last_concert
 
 ENV_ID: Final = "Symphony9-v0"
@@ -60,14 +60,14 @@ class Symphony9TextEnv(ta.Env):
     def step(self, action: str) -> tuple[bool, dict[str, Any]]:
         seat = self.game.deciding_seat
         try:
-            number = read_reply(action, self._view(seat).legal)
+            number = parse_action(action, self._view(seat).legal)
         except ValueError as error:
             if self.state.set_invalid_move(str(error)):
                 self._end({seat: -1.0}, f"player_{seat} gave no legal action")
             else:
                 self._ask(f"\n\nYour answer was not understood: {error}")
         else:
-            self._tell_move(seat, number, reply_words(action))
+            self._tell_move(seat, number, parse_speech(action))
             self.game.step(number)
             if is_bid(number) and self._view(seat).decision != "bid":
                 self._tell(last_concert(self._view(seat)))
@@ -78,8 +78,8 @@ class Symphony9TextEnv(ta.Env):
     # What is said to whom.
 
     def _prompt(self, player_id: int, game_state: dict[str, Any]) -> str:
-        discussion = self.game.options.discussion
-        rules = primer(self.state.num_players, discussion)
+        discussion = self.game.options.variant.discussion
+        rules = summarize_rules(self.state.num_players, discussion)
         return f"{rules}\n\nYou are player_{player_id}. {HOW_TO_ANSWER}{HOW_TO_TALK if discussion else ''}"
 
     def _ask(self, more: str = "") -> None:
@@ -99,7 +99,7 @@ class Symphony9TextEnv(ta.Env):
         self.state.add_observation(message, ta.ObservationType.GAME_ACTION_DESCRIPTION)
 
     def _go_on(self) -> None:
-        if self.game.game["step"][0] == OVER:
+        if self.game.states["phase"][0] == OVER:
             ranks = {seat: self.game.infos[agent]["rank"] for seat, agent in enumerate(self.game.possible_agents)}
             winners = [f"player_{seat}" for seat, rank in ranks.items() if rank == 1]
             self._end(dict(enumerate(self.game.rewards.values())), f"{' and '.join(winners)} won")
@@ -111,7 +111,7 @@ class Symphony9TextEnv(ta.Env):
         self.state.set_game_outcome(everybody, reason)
 
     def _view(self, seat: int) -> SeatView:
-        return seat_view(self.game.game, 0, seat, self.game.options.ledger)
+        return seat_view(self.game.states, 0, seat, self.game.options.ledger)
 
 
 ta.register(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from symphony9_env.render.drawing import Drawing, text_width
-from symphony9_env.render.look import PALETTE, faded
 from symphony9_env.render.pieces import (
     ACCENT,
     FAINT,
@@ -22,7 +21,9 @@ from symphony9_env.render.pieces import (
     sheets,
     words,
 )
-from symphony9_env.views.seat import Board, Points, SeatView
+from symphony9_env.render.theme import PALETTE, faded
+from symphony9_env.scores import Points
+from symphony9_env.views.seat import Board, SeatView
 
 _HEAD: Final = 58  # height of the title and the row of marks
 _NAMES: Final = 112  # widths of the first column and of the last

@@ -6,8 +6,8 @@ from typing import Final
 
 from symphony9_env.components import BUDGET_TOKENS
 from symphony9_env.render.drawing import Drawing
-from symphony9_env.render.look import PALETTE
 from symphony9_env.render.pieces import ACCENT, FAINT, INK, Box, amount, card, coin, mark, token_name, words
+from symphony9_env.render.theme import PALETTE
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views.seat import Board, SeatView
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from symphony9_env.render.drawing import Anchor, Drawing, text_width
-from symphony9_env.render.look import MARKS, PALETTE, SHAPES, faded
+from symphony9_env.render.theme import MARKS, PALETTE, SHAPES, faded
 
 INK: Final = PALETTE["ink"]
 FAINT: Final = PALETTE["faint"]

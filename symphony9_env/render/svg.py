@@ -6,7 +6,7 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from symphony9_env.render.drawing import Circle, Drawing, Line, Polygon, Primitive, Rectangle, Text
-from symphony9_env.render.look import FONT
+from symphony9_env.render.theme import FONT
 
 _NEARLY_FULL: Final = 0.85  # of the room that words may take: some reader's font may be this much wider than thought
 

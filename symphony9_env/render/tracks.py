@@ -7,8 +7,8 @@ from typing import Final
 
 from symphony9_env.components import scoring_method
 from symphony9_env.render.drawing import Drawing
-from symphony9_env.render.look import MARKS, PALETTE, faded, title
 from symphony9_env.render.pieces import ACCENT, FAINT, INK, Box, card, cube, mark, points, tag, words, wrapped
+from symphony9_env.render.theme import MARKS, PALETTE, faded, title
 from symphony9_env.views.seat import Musician, SeatView
 
 _HEAD: Final = 30  # height of the title line, which names the columns too
@@ -84,7 +84,7 @@ def _musician(drawing: Drawing, line: Box, musician: Musician) -> None:
     words(drawing, line.x + _NAME, line.middle - drop, title(musician.name), 16, ink, bold=True, fit=96)
     if faint:
         tag(drawing, line.x + _NAME, line.middle + 11, "dead", PALETTE["fail"], INK, 10)
-    words(drawing, line.x + _PLACE, line.middle, _ordinal(musician.place), 15, INK, "middle")
+    words(drawing, line.x + _PLACE, line.middle, _ordinal(musician.rank), 15, INK, "middle")
     drawing.rectangle(line.x + _FAME, line.middle - 10, 64, 20, PALETTE[musician.fame], radius=10)
     words(drawing, line.x + _FAME + 32, line.middle, musician.fame, 13, INK, "middle", fit=58)
     words(drawing, line.x + _REPUTATION, line.middle, str(musician.reputation), 22, INK, "middle", bold=True)

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Player boards: cubes of this round and of earlier ones, compositions, furniture.
 
 Rulebook pp. 9 and 13.

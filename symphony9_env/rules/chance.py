@@ -1,7 +1,9 @@
-"""The project's own random numbers: splitmix64, the same on every platform and library version.
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
+"""Random numbers by splitmix64: the same on every platform and with every library version.
 
-A *stream* is a 64-bit number (uint64); its draws are numbered and each can be had by itself, so nothing needs
-to be stored or allocated. Draw number k of stream s is splitmix64's (k+1)-th output for the initial state s.
+A *stream* is a 64-bit number (uint64). Its draws are numbered and each can be computed by itself, so there is no
+generator state to store. Draw number k of stream s is splitmix64's (k+1)-th output for the initial state s.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.compilation import entry, rule, wrapping
-from symphony9_env.options import SEED_BITS
+
+SEED_BITS: Final = 53  # seeds are 0 ... 2**53 - 1: exact in JSON and in a float64
+MAX_SEED: Final = 2**SEED_BITS - 1
 
 _GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -23,7 +27,7 @@ _SHIFT_SEED: Final = np.uint64(64 - SEED_BITS)
 
 @wrapping
 def mix(value: Any) -> Any:
-    """splitmix64's output for a state: a well-mixed hash of 64 bits."""
+    """Return splitmix64's output for a state: a well-mixed 64-bit hash."""
     value = value + _GAMMA
     value = (value ^ (value >> _SHIFT_30)) * _MIX_1
     value = (value ^ (value >> _SHIFT_27)) * _MIX_2
@@ -31,21 +35,21 @@ def mix(value: Any) -> Any:
 
 
 @wrapping
-def advanced(stream: Any, draws: int) -> Any:
-    """The stream without its first draws."""
+def skip_draws(stream: Any, draws: int) -> Any:
+    """Return the stream without its first draws."""
     return stream + np.uint64(draws) * _GAMMA
 
 
 @rule
 def draw_below(stream: Any, number: int, bound: int) -> int:
-    """Draw `number` of a stream, as one of 0 ... bound - 1 (for small bounds: the bias is below bound / 2**32)."""
-    bits = mix(advanced(stream, number))
+    """Return draw `number` of a stream as one of 0 ... bound - 1; for small bounds the bias is below bound / 2**32."""
+    bits = mix(skip_draws(stream, number))
     return np.int64(((bits >> _SHIFT_32) * np.uint64(bound)) >> _SHIFT_32)  # type: ignore[return-value]
 
 
 @rule
 def num_members(members: int) -> int:
-    """How many members a set has; sets are whole numbers with one bit for each member."""
+    """Count the members of a set; sets are whole numbers with one bit for each member."""
     count = 0
     while members != 0:
         members &= members - 1  # without the lowest; compiles to one instruction
@@ -55,28 +59,28 @@ def num_members(members: int) -> int:
 
 @rule
 def draw_member(stream: Any, number: int, members: int) -> int:
-    """Draw `number` of a stream, as one of the members of a set (not empty), each as likely."""
+    """Return draw `number` of a stream as a member of a non-empty set, uniformly."""
     for _ in range(draw_below(stream, number, num_members(members))):
         members &= members - 1
     return num_members((members & -members) - 1)
 
 
 @entry
-def successor(seed: Any) -> Any:
-    """The seed after this one (uint64 in and out)."""
+def follow_seed(seed: Any) -> Any:
+    """Return the seed that follows this one (uint64 in and out)."""
     return mix(seed) >> _SHIFT_SEED
 
 
 @wrapping
-def seed_of(batch_seed: Any, row: int, number: int) -> Any:
-    """The seed of the game that is dealt on a row of a batch as its number-th (uint64)."""
+def derive_seed(batch_seed: Any, row: int, number: int) -> Any:
+    """Return the seed (uint64) of game `number` on a row of a batch."""
     return mix(mix(mix(batch_seed) + np.uint64(row)) + np.uint64(number)) >> _SHIFT_SEED
 
 
 def next_seed(seed: int) -> int:
-    """The seed that `reset()` uses after a game with this one: splitmix64 of it, its upper 53 bits.
+    """Return the seed that `reset()` uses after a game with this one: the upper 53 bits of splitmix64's output for it.
 
     >>> next_seed(7)
     3511274219185729
     """
-    return int(successor(np.uint64(seed)))
+    return int(follow_seed(np.uint64(seed)))

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """The royal concert: hands open, the total decides, and somebody is paid or punished.
 
 Rulebook pp. 10-12, and p. 19 for the bot.

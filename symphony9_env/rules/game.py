@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Deciding: which actions are legal, and what each does."""
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from symphony9_env.rules.state import (
 from symphony9_env.rules.tracks import take_cube
 from symphony9_env.rules.turns import next_decision
 
-PRICE_4 = 4
-PRICE_8 = 8
+SECOND_TURN_PRICE = 4
+THIRD_TURN_PRICE = 8
 
 HAND_TOTAL = tuple(total for total, _ in HANDS)
 HAND_TOKEN = tuple(token for _, token in HANDS)
@@ -37,31 +39,31 @@ HAND_TOKEN = tuple(token for _, token in HANDS)
 @rule
 def price(game: Game) -> int:
     """What a cube costs in the present step."""
-    if game.step == BUY_4:
-        return PRICE_4
-    return PRICE_8 if game.step == BUY_8 else 0
+    if game.phase == BUY_4:
+        return SECOND_TURN_PRICE
+    return THIRD_TURN_PRICE if game.phase == BUY_8 else 0
 
 
 @rule
 def legal_set(game: Game) -> int:
     """What the deciding player may choose, as a set: a whole number with one bit for each action."""
-    step = game.step
-    if step == OVER:
+    phase = game.phase
+    if phase == OVER:
         return 0
     legal = 0
     for token in range(NUM_FURNITURE):
         legal |= int(game.furniture[game.player, token]) << SELL + token  # at any own decision (R7)
-    if step == CONTRIBUTE:
+    if phase == CONTRIBUTE:
         return legal | legal_hands(game, game.player) << BID
-    if step == DISCUSS:
+    if phase == DISCUSS:
         return legal | 1 << PASS | ((1 << int(game.limit) + 1) - 1) << ANNOUNCE
-    if step == KEEP_CUBE:
+    if phase == KEEP_CUBE:
         return legal | 1 << PASS | cubes_to_keep(game, game.player) << KEEP
-    if step == GIVE_UP:
+    if phase == GIVE_UP:
         return legal | _own_cubes(game) << DISCARD
-    if step == SELL_LAST:
+    if phase == SELL_LAST:
         return legal | 1 << PASS
-    if step == BUY_4 or step == BUY_8:
+    if phase == BUY_4 or phase == BUY_8:
         legal |= 1 << PASS
         if game.money[game.player] < price(game):
             return legal
@@ -112,7 +114,7 @@ def apply(game: Game, action: int) -> None:
     """Play a legal action of the deciding player, and go on to the next decision."""
     if SELL <= action < BID:
         sell_furniture(game, game.player, action - SELL)
-        if game.step != SELL_LAST or has_furniture(game, game.player):
+        if game.phase != SELL_LAST or has_furniture(game, game.player):
             return  # the same decision is asked again (R7, R8)
     elif action != PASS:
         _do(game, action)
@@ -126,7 +128,7 @@ def apply(game: Game, action: int) -> None:
 def _do(game: Game, action: int) -> None:
     player = game.player
     if action < KEEP:
-        board = game.num_players if game.step == TAKE_FOR_BOT else player
+        board = game.num_players if game.phase == TAKE_FOR_BOT else player
         game.money[player] -= price(game)
         take_cube(game, board, action - TAKE)
     elif action < DISCARD:
@@ -140,11 +142,11 @@ def _do(game: Game, action: int) -> None:
 
 
 @entry
-def legal_actions(games: Any, index: int, mask: Any) -> None:
-    mark_legal(legal_set(games[index]), mask)
+def legal_actions(states: Any, index: int, mask: Any) -> None:
+    mark_legal(legal_set(states[index]), mask)
 
 
 @entry
-def play(games: Any, index: int, action: int) -> None:
+def play(states: Any, index: int, action: int) -> None:
     """Play a legal action in game `index`. Whether it is legal is the caller's to check."""
-    apply(games[index], action)
+    apply(states[index], action)

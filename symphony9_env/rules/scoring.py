@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Points: what each source gives each player if the game ended now, and who wins.
 
 Rulebook pp. 14-17. Points are counted in sixths, exactly (R11).
@@ -171,12 +173,25 @@ def rank_players(game: Game, points: Any, ranks: Any) -> None:
             ranks[one] += beats(game, points, other, one)
 
 
+@rule
+def win_share(ranks: Any, num_players: int, player: int) -> float:
+    """Return a player's share of the win: 1 divided by the number of winners, 0 for a player who did not win."""
+    if ranks[player] != 1:
+        return 0.0
+    winners = 0
+    for other in range(num_players):
+        winners += ranks[other] == 1
+    return 1 / winners
+
+
 @entry
-def score(games: Any, index: int, sheet: Any, points: Any, ranks: Any) -> None:
-    """Fill a score sheet of game `index` (players, sources; int64, in sixths), its sums and the players' ranks."""
-    game = games[index]
+def score(states: Any, index: int, sheet: Any, points: Any, ranks: Any, shares: Any) -> None:
+    """Fill a score sheet of game `index` (players, sources; int64, in sixths), its sums, the ranks and win shares."""
+    game = states[index]
     for player in range(game.num_players):
         for source in range(NUM_SOURCES):
             sheet[player, source] = points_from(game, player, source)
         points[player] = total_points(game, player)
     rank_players(game, points, ranks)
+    for player in range(game.num_players):
+        shares[player] = win_share(ranks, game.num_players, player)

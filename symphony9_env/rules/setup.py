@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Setting up: what is drawn from the box for a seed, and how the table looks before the first turn.
 
 Rulebook pp. 6-7, and p. 18 for two players.
@@ -9,7 +11,7 @@ from typing import Any
 
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import MAX_SPACES, NUM_BOT_TILES, SIDES, STARTING_MONEY
-from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix
+from symphony9_env.rules.chance import draw_below, draw_member, mix, skip_draws
 from symphony9_env.rules.state import (
     NONE,
     NUM_BOARDS,
@@ -34,24 +36,24 @@ def deal_game(contents: Any, game: Game, seed: Any) -> None:
     stream = mix(seed)
     _copy_table(game, contents)
     game.first_start = draw_below(stream, 0, game.num_players)
-    _draw_budget(game, contents, mix(advanced(stream, 1)))
-    _draw_bot_tiles(game, mix(advanced(stream, 2)))
-    _deal_cubes(game, contents, mix(advanced(stream, 3)))
-    _deal_scoring_tiles(game, contents, mix(advanced(stream, 4)))
-    _lay_tracks(game, contents, mix(advanced(stream, 5)))
+    _draw_budget(game, contents, mix(skip_draws(stream, 1)))
+    _draw_bot_tiles(game, mix(skip_draws(stream, 2)))
+    _deal_cubes(game, contents, mix(skip_draws(stream, 3)))
+    _deal_scoring_tiles(game, contents, mix(skip_draws(stream, 4)))
+    _lay_tracks(game, contents, mix(skip_draws(stream, 5)))
     _begin(game)
 
 
 @entry
-def deal(box: Any, games: Any, index: int, seed: Any) -> None:
+def deal(box: Any, states: Any, index: int, seed: Any) -> None:
     """Deal game `index` anew from the box (one BOX record in an array) with this seed (uint64)."""
-    deal_game(box[0], games[index], seed)
+    deal_game(box[0], states[index], seed)
 
 
 @entry
-def begin(box: Any, games: Any, index: int) -> None:
+def begin(box: Any, states: Any, index: int) -> None:
     """Start game `index` from a deal made by hand: tracks, tiles, tokens and cubes are in its record."""
-    game = games[index]
+    game = states[index]
     _copy_table(game, box[0])
     for musician in range(game.num_musicians):
         _place_scoring_tile(game, box[0], musician, game.scoring_tile[musician])
@@ -164,7 +166,7 @@ def _begin(game: Game) -> None:
     game.num_performers = 0
     game.round_index = 0
     game.start = game.first_start
-    game.step = TAKE_FREE
+    game.phase = TAKE_FREE
     game.turn = 0
     game.player = game.start
     game.pending = FREE_CUBES  # there always are some: every track starts with a cube
@@ -178,7 +180,7 @@ def _set_out_tracks(game: Game) -> None:
     game.num_uncovered[:] = 0
     game.ahead_reputation[:] = 0
     game.ahead_cubes[:] = 0
-    game.place[:] = NUM_MUSICIANS
+    game.rank[:] = NUM_MUSICIANS
     for musician in range(game.num_musicians):
         for space in range(game.track_length[musician]):
             game.cubes_left[musician] += game.track_cubes[musician, space]

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """The record of one game: everything there is to know about it, in one NumPy structured value.
 
 All chance is dealt at set-up and kept here, so a copy of the record is a full save and the rest of the game
@@ -11,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.compilation import by_name
+from symphony9_env.compilation import as_recarray
 from symphony9_env.components import (
     BUDGET_TOKENS,
     CLASSES,
@@ -125,7 +127,7 @@ GAME: Final = np.dtype(
         # Where the game stands.
         ("round_index", _i1),
         ("start", _i1),  # the start player of this round
-        ("step", _i1),  # TAKE_FREE ... OVER
+        ("phase", _i1),  # TAKE_FREE ... OVER
         ("turn", _i1),  # whose turn in this step, clockwise from the start player
         ("player", _i1),  # the seat to decide
         ("pending", _i1),  # decisions left in this turn, the present one included
@@ -135,7 +137,7 @@ GAME: Final = np.dtype(
         ("num_uncovered", _i1, _PER_MUSICIAN),  # spaces
         ("ahead_reputation", _i1, _AHEAD),  # of the spaces still covered, the next first
         ("ahead_cubes", _i1, _AHEAD),  # how many more cubes must go until that space is uncovered
-        ("place", _i1, _PER_MUSICIAN),  # in the ranking, 0 is first; NUM_MUSICIANS: not in this game
+        ("rank", _i1, _PER_MUSICIAN),  # in the ranking, 0 is first; NUM_MUSICIANS: not in this game
         ("dead", _i1, _PER_MUSICIAN),
         # Boards.
         ("earlier_cubes", _i1, _CUBES),
@@ -160,14 +162,14 @@ GAME: Final = np.dtype(
 )
 
 Game = Any  # one GAME record: np.record un-compiled, a Numba record compiled
-Games = NDArray[np.void]  # an array of them
+States = NDArray[np.void]  # an array of them
 
 
-def new_games(num_games: int) -> Games:
-    """Room for games, all zeros."""
+def new_states(num_games: int) -> States:
+    """Return room for this many games, all zeros."""
     return np.zeros(num_games, GAME)
 
 
-def look_at(games: Games, index: int = 0) -> Game:
-    """One game's record, to read (or write) its fields from Python."""
-    return by_name(games)[index]
+def game_at(states: States, index: int = 0) -> Game:
+    """Return one game's state, to read (or write) its fields from Python."""
+    return as_recarray(states)[index]

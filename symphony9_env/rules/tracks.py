@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Career tracks: taking cubes uncovers spaces, spaces give reputation, reputation gives the ranking.
 
 Rulebook pp. 8 and 10.
@@ -60,18 +62,18 @@ def standing(game: Game, musician: int) -> int:
 @rule
 def rank_musicians(game: Game) -> None:
     for musician in range(game.num_musicians):
-        place = 0
+        rank = 0
         for other in range(game.num_musicians):
-            place += standing(game, other) > standing(game, musician)
-        game.place[musician] = place
+            rank += standing(game, other) > standing(game, musician)
+        game.rank[musician] = rank
 
 
 @rule
 def fame(game: Game, musician: int) -> int:
     """The first is of high fame, the last two of low, the rest of medium."""
-    place = game.place[musician]
-    if place == 0:
+    rank = game.rank[musician]
+    if rank == 0:
         return HIGH
-    if place >= game.num_musicians - 2:
+    if rank >= game.num_musicians - 2:
         return LOW
     return MEDIUM

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """Whose decision is next: the steps of a round in order, and in each step the seats clockwise.
 
 Rulebook pp. 7-13.
@@ -43,14 +45,14 @@ CUBES_FOR_BOT = 2
 @rule
 def next_decision(game: Game) -> None:
     """Go on to the next seat that has something to decide; what happens between steps happens on the way."""
-    while game.step != OVER:
+    while game.phase != OVER:
         while game.turn < game.num_players:
             game.player = seat_of_turn(game, int(game.turn))
             game.pending = num_decisions(game, game.player)
             if game.pending > 0:
                 return
             game.turn += 1
-        _finish_step(game)
+        _finish_phase(game)
         game.turn = 0
     game.pending = 0
 
@@ -58,37 +60,37 @@ def next_decision(game: Game) -> None:
 @rule
 def num_decisions(game: Game, player: int) -> int:
     """How many decisions the present step asks of a player (sales apart, which may come before each)."""
-    step = game.step
-    if step == TAKE_FREE:
+    phase = game.phase
+    if phase == TAKE_FREE:
         return min(FREE_CUBES, num_cubes_left(game))  # R2
-    if step == TAKE_FOR_BOT:
+    if phase == TAKE_FOR_BOT:
         return min(CUBES_FOR_BOT, num_cubes_left(game)) if game.has_bot else 0  # R2
-    if step == BUY_4 or step == BUY_8 or step == CONTRIBUTE:
+    if phase == BUY_4 or phase == BUY_8 or phase == CONTRIBUTE:
         return 1  # asked even if all there is to do is to pass (R3)
-    if step == DISCUSS:
+    if phase == DISCUSS:
         return 1 if game.discussion else 0
-    if step == KEEP_CUBE:
+    if phase == KEEP_CUBE:
         return 1 if wins_bonus(game, player, LOW) and cubes_to_keep(game, player) != 0 else 0  # R13
-    if step == TAKE_BONUS:
+    if phase == TAKE_BONUS:
         return 1 if wins_bonus(game, player, HIGH) and num_cubes_left(game) > 0 else 0
-    if step == GIVE_UP:
+    if phase == GIVE_UP:
         return min(penalty(game), num_cubes(game, player)) if is_punished(game, player) else 0
     return 1 if has_furniture(game, player) else 0  # SELL_LAST (R8)
 
 
 @rule
-def _finish_step(game: Game) -> None:
+def _finish_phase(game: Game) -> None:
     """All seats have had their turn in this step: what follows from it, and which step is next."""
-    if game.step == BUY_8:
+    if game.phase == BUY_8:
         award_compositions(game)
-    elif game.step == CONTRIBUTE:
+    elif game.phase == CONTRIBUTE:
         open_hands(game)
-    elif game.step == KEEP_CUBE and is_success(game):
+    elif game.phase == KEEP_CUBE and is_success(game):
         pay_income(game)
-    elif game.step == GIVE_UP:
+    elif game.phase == GIVE_UP:
         _clean_up(game)
         return
-    game.step += 1
+    game.phase += 1
 
 
 @rule
@@ -102,8 +104,8 @@ def _clean_up(game: Game) -> None:
     game.announced[:] = NONE
     game.kept[:] = NONE
     if game.round_index == NUM_ROUNDS - 1:
-        game.step = SELL_LAST
+        game.phase = SELL_LAST
     else:
-        game.step = TAKE_FREE
+        game.phase = TAKE_FREE
         game.round_index += 1
         game.start = (game.start + game.num_players - 1) % game.num_players

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """What stands where in the observation and the state vector: one table of named fields.
 
 The table part, which every seat sees alike, comes first; then what is told from the observer's seat. Seats
@@ -22,9 +24,9 @@ from symphony9_env.components import (
     MAX_SPACES,
     MAX_TRACK_CUBES,
     MUSICIANS,
+    PLAYER_COUNT_RULES,
     PLAYER_COUNTS,
     SCORING_METHODS,
-    TABLES,
 )
 from symphony9_env.components.tracks import MAX_BOT_AMOUNT
 from symphony9_env.rules.state import DECISIONS, NUM_BOARDS, NUM_CLASSES, NUM_ROUNDS, OUTCOMES
@@ -45,7 +47,9 @@ MONEY_SHOWN: Final = 200  # more than this looks like this much
 BUDGET_VALUES: Final = tuple(sorted(set(BUDGET_TOKENS)))  # -2, 0, 2
 MAX_COLOUR: Final = MAX_TRACK_CUBES + 1  # cubes of one colour in a game
 MOST_CUBES: Final = float(np.float32(MAX_COLOUR) * np.float32(1 / CUBES_UNIT))  # as the encoder rounds it
-MAX_TOTAL: Final = 2 * TABLES[2].limit + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)  # more than four players can give
+MAX_TOTAL: Final = (
+    2 * PLAYER_COUNT_RULES[2].limit + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)
+)  # more than four players can give
 
 
 @dataclass(frozen=True)

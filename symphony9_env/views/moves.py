@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symphony9_env.actions import is_bid
-from symphony9_env.rules.state import NONE, Games
+from symphony9_env.rules.state import NONE, States
 
 Move = tuple[int, int]  # who, and the action
 
@@ -15,10 +15,10 @@ def last_bid(moves: Sequence[Move], player: int) -> int:
     return max(step for step, (who, action) in enumerate(moves) if who == player and is_bid(action))
 
 
-def moves_seen(games: Games, index: int, moves: Sequence[Move], seat: int) -> list[tuple[int, int | None]]:
+def moves_seen(states: States, index: int, moves: Sequence[Move], seat: int) -> list[tuple[int, int | None]]:
     """All moves of game `index`; others' hands that are still closed are None."""
     seen: list[tuple[int, int | None]] = list(moves)
-    for player in range(int(games["num_players"][index])):
-        if player != seat and games["hand"][index, player] != NONE:
+    for player in range(int(states["num_players"][index])):
+        if player != seat and states["hand"][index, player] != NONE:
             seen[last_bid(moves, player)] = (player, None)
     return seen

@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """States that a seat can't tell from the true one: for search over hidden information.
 
 What a perfect memory knows is kept, the others' money and furniture included. What nobody at that seat can
@@ -12,10 +14,10 @@ import numpy as np
 
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
-from symphony9_env.rules.chance import advanced, draw_below, draw_member, mix
+from symphony9_env.rules.chance import draw_below, draw_member, mix, skip_draws
 from symphony9_env.rules.concert import close_hand
 from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, legal_hands
-from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, Game, Games
+from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, Game, States
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
 
 
@@ -24,7 +26,7 @@ def resample_hidden(game: Game, seat: int, stream: Any) -> None:
     """Draw anew, in place, all that `seat` can't know."""
     _resample_budget(game, mix(stream))
     if game.has_bot:
-        _resample_bot_tiles(game, mix(advanced(stream, 1)))
+        _resample_bot_tiles(game, mix(skip_draws(stream, 1)))
     for player in range(game.num_players):
         if player != seat and game.hand[player] != NONE:
             _resample_hand(game, player, stream)
@@ -62,12 +64,12 @@ def _resample_hand(game: Game, player: int, stream: Any) -> None:
 
 
 @entry
-def resample_game(games: Any, index: int, seat: int, stream: Any) -> None:
+def resample_game(states: Any, index: int, seat: int, stream: Any) -> None:
     """Draw anew, in place, all that `seat` can't know of game `index`, from a stream of chance (uint64)."""
-    resample_hidden(games[index], seat, stream)
+    resample_hidden(states[index], seat, stream)
 
 
-def resample(game: Games, seat: int, rng: np.random.Generator) -> Games:
+def resample(game: States, seat: int, rng: np.random.Generator) -> States:
     """A copy of a game (an array of one record) that `seat` can't tell from it."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(f"rng={rng!r}; allowed: a numpy.random.Generator")

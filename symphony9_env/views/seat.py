@@ -8,12 +8,27 @@ from typing import Any
 import numpy as np
 
 from symphony9_env.actions import num_actions
-from symphony9_env.compilation import plain
-from symphony9_env.components import BUDGET_TOKENS, CLASSES, FURNITURE_VALUES, MAX_SPACES, SCORING_TILES, TABLES
+from symphony9_env.compilation import as_python
+from symphony9_env.components import (
+    BUDGET_TOKENS,
+    CLASSES,
+    FURNITURE_VALUES,
+    MAX_SPACES,
+    PLAYER_COUNT_RULES,
+    SCORING_TILES,
+)
 from symphony9_env.rules.game import legal_actions
-from symphony9_env.rules.scoring import NUM_SOURCES, SOURCES, score
-from symphony9_env.rules.state import DECISIONS, NONE, NUM_BOARDS, NUM_MUSICIANS, OUTCOMES, OVER, SIXTHS, Games, look_at
+from symphony9_env.rules.state import (
+    DECISIONS,
+    NONE,
+    OUTCOMES,
+    OVER,
+    SIXTHS,
+    States,
+    game_at,
+)
 from symphony9_env.rules.tracks import fame
+from symphony9_env.scores import Points, ScoreLine, score_sheet
 from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
 
 
@@ -22,7 +37,7 @@ class Musician:
     name: str
     reputation: int
     fame: str  # low, medium, high
-    place: int  # 1 is first in the ranking
+    rank: int  # 1 is first in the ranking
     is_dead: bool
     cubes_left: int
     uncovered: tuple[int, ...]  # reputations of the spaces without cubes, left to right; the last one counts
@@ -46,21 +61,6 @@ class Board:
     last_contribution: tuple[int, int | None] | None  # total, value of the furniture in it
     money: int | None  # the observer's own; the others' only with the ledger
     furniture: tuple[int, ...] | None
-
-
-@dataclass(frozen=True)
-class Points:
-    """One player's points, in all and by source."""
-
-    total: float
-    breakdown: dict[str, float]
-
-
-@dataclass(frozen=True)
-class ScoreLine(Points):
-    """One player's line of the score sheet."""
-
-    rank: int  # 1 for the winners
 
 
 @dataclass(frozen=True)
@@ -97,16 +97,16 @@ class SeatView:
         return f"player_{self.seat}"
 
 
-def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> SeatView:
+def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> SeatView:
     """What `seat` may know of game `index`."""
-    game = look_at(games, index)
+    game = game_at(states, index)
     num_players = int(game.num_players)
     if not 0 <= seat < num_players:
         raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
-    over = bool(game.step == OVER)
-    shown = [int(token) for token in game.budget[: plain(num_tokens_shown)(game)]]
+    over = bool(game.phase == OVER)
+    shown = [int(token) for token in game.budget[: as_python(num_tokens_shown)(game)]]
     held = game.outcome != NONE
-    sheet = score_sheet(games, index)
+    sheet = score_sheet(states, index)
     order = [(seat + place) % num_players for place in range(num_players)]
     order += [num_players] if game.has_bot else []
     return SeatView(
@@ -119,14 +119,14 @@ def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> Seat
         seat=seat,
         round=int(game.round_index) + 1,
         start_player=f"player_{game.start}",
-        decision=DECISIONS[game.step],
+        decision=DECISIONS[game.phase],
         to_decide=None if over else f"player_{game.player}",
         pending=int(game.pending),
         budget_token=shown[-1] if len(shown) > game.round_index else None,
         budget_seen=tuple(shown),
         budget_left=_unseen(shown),
         bot_tiles_seen=tuple(
-            tuple(int(amount) for amount in tile) for tile in game.bot_tiles[: plain(num_bot_tiles_shown)(game)]
+            tuple(int(amount) for amount in tile) for tile in game.bot_tiles[: as_python(num_bot_tiles_shown)(game)]
         )
         if game.has_bot
         else (),
@@ -138,38 +138,21 @@ def seat_view(games: Games, index: int, seat: int, ledger: bool = False) -> Seat
         musicians=tuple(_musician(game, row) for row in range(game.num_musicians)),
         boards=tuple(_board(game, board, ledger or over or board == seat) for board in order),
         hand=None if game.hand[seat] == NONE else (int(game.hand[seat]), _value(game.hand_token[seat])),
-        legal=legal_numbers(games, index) if game.player == seat else (),
+        legal=legal_numbers(states, index) if game.player == seat else (),
         points=Points(sheet[f"player_{seat}"].total, sheet[f"player_{seat}"].breakdown),
         score_sheet=sheet if over else None,
     )
 
 
-def legal_numbers(games: Games, index: int) -> tuple[int, ...]:
+def legal_numbers(states: States, index: int) -> tuple[int, ...]:
     """The legal actions of the player to decide; none when the game is over."""
-    mask = np.zeros(num_actions(bool(games["discussion"][index])), np.int8)
-    legal_actions(games, index, mask)
+    mask = np.zeros(num_actions(bool(states["discussion"][index])), np.int8)
+    legal_actions(states, index, mask)
     return tuple(np.flatnonzero(mask).tolist())
 
 
-def score_sheet(games: Games, index: int) -> dict[str, ScoreLine]:
-    """Everybody's points if the game ended now. The rules' view, not a seat's."""
-    game = look_at(games, index)
-    sheet = np.zeros((NUM_BOARDS, NUM_SOURCES), np.int64)
-    points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS, np.int64)
-    score(games, index, sheet, points, ranks)
-    in_play = [*_musicians(game), *SOURCES[NUM_MUSICIANS:]]
-    return {
-        f"player_{player}": ScoreLine(
-            total=float(points[player] / SIXTHS),
-            rank=int(ranks[player]),
-            breakdown={source: float(sheet[player, SOURCES.index(source)] / SIXTHS) for source in in_play},
-        )
-        for player in range(game.num_players)
-    }
-
-
 def _musicians(game: Any) -> tuple[str, ...]:
-    return TABLES[int(game.num_players)].musicians
+    return PLAYER_COUNT_RULES[int(game.num_players)].musicians
 
 
 def _value(token: Any) -> int | None:
@@ -188,8 +171,8 @@ def _musician(game: Any, row: int) -> Musician:
     return Musician(
         name=_musicians(game)[row],
         reputation=int(game.reputation[row]),
-        fame=CLASSES[plain(fame)(game, row)],
-        place=int(game.place[row]) + 1,
+        fame=CLASSES[as_python(fame)(game, row)],
+        rank=int(game.rank[row]) + 1,
         is_dead=bool(game.dead[row]),
         cubes_left=int(game.cubes_left[row]),
         uncovered=tuple(int(space) for space in game.track_reputations[row, : game.num_uncovered[row]]),

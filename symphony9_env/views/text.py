@@ -77,7 +77,7 @@ def _track(musician: Musician) -> str:
     points = "/".join(f"{value:g}" for value in musician.scoring_points)
     tile = f"{musician.scoring_tile} ({points})"
     return (
-        f"{musician.name:10} {musician.place:>4} {musician.fame:6} {musician.reputation:>3} "
+        f"{musician.name:10} {musician.rank:>4} {musician.fame:6} {musician.reputation:>3} "
         f"{musician.cubes_left:>4}  {tile:15} {'dead' if musician.is_dead else ahead}"
     )
 

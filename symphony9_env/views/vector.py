@@ -1,3 +1,5 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
 """The observation and the state as numbers: the encoder of `fields.py`'s table."""
 
 from __future__ import annotations
@@ -85,13 +87,13 @@ _ALL_BUDGET, _ALL_BOT_TILES = at("all_budget"), at("all_bot_tiles")
 @rule
 def num_tokens_shown(game: Game) -> int:
     """Budget tokens that lie open: this round's once the concert has begun."""
-    return game.round_index + (1 if game.step >= DISCUSS else 0)
+    return game.round_index + (1 if game.phase >= DISCUSS else 0)
 
 
 @rule
 def num_bot_tiles_shown(game: Game) -> int:
     """Bot tiles that were drawn: this round's once the hands are open."""
-    return game.round_index + (1 if game.step > CONTRIBUTE else 0)
+    return game.round_index + (1 if game.phase > CONTRIBUTE else 0)
 
 
 @rule
@@ -101,7 +103,7 @@ def _encode_table(game: Game, out: Any) -> None:
     out[_BOT] = game.has_bot
     out[_DISCUSSION] = game.discussion
     out[_ROUND + int(game.round_index)] = _ONE
-    out[_DECISION + int(game.step)] = _ONE
+    out[_DECISION + int(game.phase)] = _ONE
     out[_PENDING] = game.pending * _PER_PENDING
     _encode_ranking_and_tiles(game, out)
     _encode_budget(game, out)
@@ -120,7 +122,7 @@ def _encode_musicians(game: Game, out: Any) -> None:
     for musician in range(NUM_MUSICIANS):
         out[_SENIORITY + musician] = _f4(game.num_uncovered[musician]) * _PER_SPACE
     for musician in range(NUM_MUSICIANS):
-        out[_PLACE + musician] = _f4(NUM_MUSICIANS - game.place[musician]) * _PER_PLACE
+        out[_PLACE + musician] = _f4(NUM_MUSICIANS - game.rank[musician]) * _PER_PLACE
     for musician in range(NUM_MUSICIANS):
         out[_DEAD + musician] = game.dead[musician]
     for musician in range(NUM_MUSICIANS):
@@ -171,7 +173,7 @@ def place_of(game: Game, seat: int, player: int) -> int:
 @rule
 def _encode_seat(game: Game, seat: int, out: Any) -> None:
     """What is told from one seat's side of the table: its own things and everybody's open ones."""
-    if game.step != OVER:
+    if game.phase != OVER:
         out[_TO_DECIDE + place_of(game, seat, game.player)] = _ONE
     out[_START_PLAYER + place_of(game, seat, game.start)] = _ONE
     _encode_hand(game, seat, 0, out, _HAND, _HAND_TOKEN)
@@ -245,15 +247,15 @@ def encode(game: Game, seat: int, out: Any) -> None:
 
 
 @entry
-def observe(games: Any, index: int, seat: int, out: Any) -> None:
+def observe(states: Any, index: int, seat: int, out: Any) -> None:
     """Write what `seat` may know of game `index` into `out` (float32)."""
-    encode(games[index], seat, out)
+    encode(states[index], seat, out)
 
 
 @entry
-def observe_all(games: Any, index: int, out: Any) -> None:
+def observe_all(states: Any, index: int, out: Any) -> None:
     """Write everything there is to know of game `index`, hidden things included, into `out` (float32)."""
-    game = games[index]
+    game = states[index]
     encode(game, 0, out)
     for place in range(game.num_players):
         _encode_hand(game, place, place, out, _ALL_HANDS, _ALL_HAND_TOKENS)

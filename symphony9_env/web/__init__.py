@@ -1,4 +1,4 @@
-"""Games in the browser: playing (`symphony9 play`) and watching records (`symphony9 watch`)."""
+"""States in the browser: playing (`symphony9 play`) and watching records (`symphony9 watch`)."""
 
 from typing import Final
 

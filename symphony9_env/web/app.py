@@ -38,10 +38,10 @@ from symphony9_env import agents
 from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import SCORING, TRACKS
-from symphony9_env.render.look import look_css
-from symphony9_env.views.primer import primer
-from symphony9_env.web.export import STATIC
-from symphony9_env.web.keeping import Tables
+from symphony9_env.render.theme import theme_css
+from symphony9_env.replay.html_export import STATIC
+from symphony9_env.views.rules_summary import summarize_rules
+from symphony9_env.web.table_store import Tables
 from symphony9_env.web.tables import RequestError, Table, make_table
 
 MAX_BODY: Final = 8 * 1024
@@ -124,9 +124,9 @@ async def _thought(agent: Agent, env: RawEnv) -> int:
     loop = asyncio.get_running_loop()
     choice: asyncio.Future[int] = loop.create_future()
 
-    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
+    def tell(compute_rewards: Callable[[Any], None], outcome: Any) -> None:
         if not choice.done():  # else the server has stopped
-            settle(outcome)
+            compute_rewards(outcome)
 
     def think() -> None:
         answer: tuple[Callable[[Any], None], Any]
@@ -209,7 +209,7 @@ def _page(name: str) -> Any:
 
 
 async def _look_css(request: Request) -> Response:
-    return Response(look_css(), media_type="text/css")
+    return Response(theme_css(), media_type="text/css")
 
 
 async def _refuse(request: Request, error: Any) -> Response:
@@ -261,7 +261,7 @@ def _summary(tables: Tables, table: Table) -> dict[str, Any]:
     return {
         "id": table.id,
         "file": str(tables.folder / f"{table.id}.json"),
-        "round": int(table.env.game["round_index"][0]) + 1,
+        "round": int(table.env.states["round_index"][0]) + 1,
         "over": table.is_over,
         "seats": [
             {"name": seat.name, "agent": seat.agent, "link": f"/play#{seat.token}" if seat.token else None}
@@ -293,7 +293,7 @@ async def _look(request: Request) -> Response:
     hall = _hall(request)
     table, seat = hall.tables.seat_of(_token(request))
     await hall.let_agents_play(table)
-    about = primer(len(table.seats), table.env.options.discussion)
+    about = summarize_rules(len(table.seats), table.env.options.variant.discussion)
     return JSONResponse({**table.message(seat), "primer": about})
 
 

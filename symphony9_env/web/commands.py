@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from symphony9_env import agents, files
+from symphony9_env.replay.replay_data import DEFAULT_SEARCH, read_games
 from symphony9_env.web import DEFAULT_PORT, GAMES_FOLDER, LOOPBACK
-from symphony9_env.web.replay import DEFAULT_SEARCH, read_games
 
 
 def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -60,8 +60,8 @@ def _need_server() -> None:
 def _play(chosen: argparse.Namespace) -> None:
     _need_server()
     from symphony9_env.web.app import make_app
-    from symphony9_env.web.keeping import Tables
     from symphony9_env.web.serve import address_of, is_loopback, listen, serve
+    from symphony9_env.web.table_store import Tables
 
     bound = listen(chosen.host, chosen.port)
     try:
@@ -96,7 +96,7 @@ def _warm_up() -> None:
 
 
 def _watch(chosen: argparse.Namespace) -> None:
-    from symphony9_env.web.export import replay_page
+    from symphony9_env.replay.html_export import replay_page
 
     if chosen.export is None:
         _need_server()

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, NAMES, NO_TOKEN, PASS, SELL, TAKE
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, scoring_method
-from symphony9_env.render.look import MARKS, SHAPES, title
-from symphony9_env.rules.game import PRICE_4, PRICE_8
+from symphony9_env.render.theme import MARKS, SHAPES, title
+from symphony9_env.rules.game import SECOND_TURN_PRICE, THIRD_TURN_PRICE
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views import Board, Musician, SeatView
 from symphony9_env.views.text import QUESTIONS
@@ -25,7 +25,7 @@ _PASSES: Final = {
     "keep": "Keep none",
     "sell": "Sell nothing more",
 }
-_PRICES: Final = {"buy_4": PRICE_4, "buy_8": PRICE_8}
+_PRICES: Final = {"buy_4": SECOND_TURN_PRICE, "buy_8": THIRD_TURN_PRICE}
 
 
 def setting(view: SeatView) -> Json:

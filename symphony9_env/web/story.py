@@ -12,9 +12,9 @@ from typing import Any, Final, TypedDict
 import numpy as np
 
 from symphony9_env.actions import ANNOUNCE, BID, DISCARD, KEEP, PASS, SELL, TAKE
-from symphony9_env.compilation import plain
-from symphony9_env.components import FURNITURE_VALUES, TABLES
-from symphony9_env.render.look import title
+from symphony9_env.compilation import as_python
+from symphony9_env.components import FURNITURE_VALUES, PLAYER_COUNT_RULES
+from symphony9_env.render.theme import title
 from symphony9_env.rules.game import price
 from symphony9_env.rules.state import (
     BUY_4,
@@ -29,8 +29,8 @@ from symphony9_env.rules.state import (
     TAKE_BONUS,
     TAKE_FOR_BOT,
     TOO_LITTLE,
-    Games,
-    look_at,
+    States,
+    game_at,
 )
 
 _PASSES: Final = {
@@ -50,27 +50,27 @@ class Event(TypedDict):
     text: str
 
 
-def opening(games: Games) -> list[Event]:
+def opening(games: States) -> list[Event]:
     """The first lines: a game as dealt."""
-    return list(_begin_round(look_at(games)))
+    return list(_begin_round(game_at(games)))
 
 
-def tell(before: Games, action: int, after: Games) -> list[Event]:
+def tell(before: States, action: int, after: States) -> list[Event]:
     """The lines that one move adds: the move, and what it set off."""
-    old, new = look_at(before), look_at(after)
+    old, new = game_at(before), game_at(after)
     events = [_event("move", int(old.player), _move(old, action))]
     events += _compositions(old, new, action)
     events += _token(old, new)
-    opened = bool(old.step == CONTRIBUTE and action >= BID and new.step != CONTRIBUTE)
+    opened = bool(old.phase == CONTRIBUTE and action >= BID and new.phase != CONTRIBUTE)
     if opened:
         events += _concert(new)
     events += _income(old, new, action, opened)
     events += _deaths(old, new)
     if new.round_index != old.round_index:
         events += _begin_round(new)
-    if new.step == SELL_LAST and old.step != SELL_LAST:
+    if new.phase == SELL_LAST and old.phase != SELL_LAST:
         events.append(_event("round", None, "The last round is over: furniture may still be sold"))
-    if new.step == OVER:
+    if new.phase == OVER:
         events.append(_event("over", None, "The game is over"))
     return events
 
@@ -80,7 +80,7 @@ def _event(kind: str, seat: int | None, text: str) -> Event:
 
 
 def _musicians(game: Any) -> tuple[str, ...]:
-    return tuple(title(name) for name in TABLES[int(game.num_players)].musicians)
+    return tuple(title(name) for name in PLAYER_COUNT_RULES[int(game.num_players)].musicians)
 
 
 def _begin_round(game: Any) -> Iterator[Event]:
@@ -97,7 +97,7 @@ def _move(game: Any, action: int) -> str:
     if action >= SELL:
         return f"sells furniture for ${FURNITURE_VALUES[action - SELL]}"
     if action == PASS:
-        return _PASSES[int(game.step)]
+        return _PASSES[int(game.phase)]
     if action >= DISCARD:
         return f"gives up a {names[action - DISCARD]} cube: the concert failed"
     if action >= KEEP:
@@ -106,11 +106,11 @@ def _move(game: Any, action: int) -> str:
 
 
 def _taking(game: Any, name: str) -> str:
-    if game.step == TAKE_FOR_BOT:
+    if game.phase == TAKE_FOR_BOT:
         return f"takes a {name} cube for the bot"
-    if game.step == TAKE_BONUS:
+    if game.phase == TAKE_BONUS:
         return f"takes a {name} cube: high class bonus"
-    cost = plain(price)(game)
+    cost = as_python(price)(game)
     return f"pays ${cost} for a {name} cube" if cost else f"takes a {name} cube"
 
 
@@ -118,7 +118,7 @@ def _given_up(old: Any, new: Any, action: int) -> Any:
     """Cubes that each board lost by what a move set off (boards, musicians); the move's own cube apart."""
     held = np.asarray(old.earlier_cubes, np.int64) + np.asarray(old.new_cubes)
     if action < KEEP:
-        held[new.num_players if old.step == TAKE_FOR_BOT else old.player, action - TAKE] += 1
+        held[new.num_players if old.phase == TAKE_FOR_BOT else old.player, action - TAKE] += 1
     elif DISCARD <= action < PASS:
         held[old.player, action - DISCARD] -= 1
     return held - np.asarray(new.earlier_cubes) - np.asarray(new.new_cubes)
@@ -137,7 +137,7 @@ def _compositions(old: Any, new: Any, action: int) -> Iterator[Event]:
 
 def _token(old: Any, new: Any) -> Iterator[Event]:
     """The royal budget is shown when the concert begins."""
-    if old.step < DISCUSS <= new.step and old.round_index == new.round_index:
+    if old.phase < DISCUSS <= new.phase and old.round_index == new.round_index:
         amount = int(new.budget[new.round_index])
         yield _event("token", None, f"The royal budget: {amount:+d}" if amount else "The royal budget: 0")
 
@@ -161,7 +161,7 @@ def _income(old: Any, new: Any, action: int, opened: bool) -> Iterator[Event]:
     """What each received beyond what this move itself paid or earned (income, the medium bonus), and the cubes that
     income took."""
     names = _musicians(new)
-    lost = _given_up(old, new, action) if old.step >= CONTRIBUTE else np.zeros((new.num_boards, len(names)), np.int64)
+    lost = _given_up(old, new, action) if old.phase >= CONTRIBUTE else np.zeros((new.num_boards, len(names)), np.int64)
     for board in range(new.num_boards):
         parts = []
         if received := _received(old, new, action, opened, board):
@@ -183,7 +183,7 @@ def _received(old: Any, new: Any, action: int, opened: bool, board: int) -> int:
     if board == old.player and SELL <= action < BID:
         received -= FURNITURE_VALUES[action - SELL]
     if board == old.player and action < KEEP:
-        received += plain(price)(old)
+        received += as_python(price)(old)
     return received
 
 

@@ -12,14 +12,14 @@ from typing import Any, Final
 from symphony9_env import agents, records
 from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import SEED_BITS, OptionValues, check_num_players
-from symphony9_env.rules.state import OVER, Games
+from symphony9_env.options import VARIANT_NAMES, OptionValues, check_num_players
+from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.rules.state import OVER, States
 from symphony9_env.views import seat_view
-from symphony9_env.web.names import clean_name, told_apart
+from symphony9_env.web.player_names import clean_name, told_apart
 from symphony9_env.web.scene import Json, choices, own, scene, setting
 from symphony9_env.web.story import Event, opening, tell
 
-OPTIONS: Final = ("num_players", "tracks", "scoring", "discussion", "components")
 TOKEN_BYTES: Final = 24
 
 
@@ -51,18 +51,18 @@ class Table:
         self.id = number
         self.env = env
         self.seats = seats
-        self.log = opening(env.game) if log is None else log
+        self.log = opening(env.states) if log is None else log
         self.problem: str | None = None  # that people at the table should know of
         self.players = [None] * len(seats) if self.is_over else _players(seats, env.game_seed or 0)
 
     @property
     def turn(self) -> int:
         """How many moves were made."""
-        return len(self.env.moves)
+        return len(self.env.history)
 
     @property
     def is_over(self) -> bool:
-        return bool(self.env.game["step"][0] == OVER)
+        return bool(self.env.states["phase"][0] == OVER)
 
     @property
     def agent_to_move(self) -> Agent | None:
@@ -71,9 +71,9 @@ class Table:
 
     def play(self, action: int) -> None:
         """Play a move of the deciding seat; a ValueError, and nothing has happened, if it is illegal."""
-        before: Games = self.env.game.copy()
+        before: States = self.env.states.copy()
         self.env.step(action)
-        self.log += tell(before, action, self.env.game)
+        self.log += tell(before, action, self.env.states)
         if self.is_over:
             self.players = [None] * len(self.seats)  # search holds much memory
 
@@ -102,7 +102,7 @@ class Table:
 
     def message(self, seat: int) -> Json:
         """All that a seat's page shows. From its own view and the public log: nothing else can be in it."""
-        view = seat_view(self.env.game, 0, seat)
+        view = seat_view(self.env.states, 0, seat)
         return {
             "table": self.id,
             "turn": self.turn,
@@ -117,7 +117,8 @@ class Table:
         }
 
     def record(self) -> records.Record:
-        return {**self.env.record(), "players": [{"name": seat.name, "agent": seat.agent} for seat in self.seats]}
+        players = [{"name": seat.name, "agent": seat.agent} for seat in self.seats]
+        return records.Record({**self.env.record(), "players": players})
 
 
 def make_table(number: str, seed: int, wish: Any) -> Table:
@@ -141,8 +142,8 @@ def make_table(number: str, seed: int, wish: Any) -> Table:
 def _options(wish: Any, num_seats: int) -> OptionValues:
     if not isinstance(wish, Mapping):
         raise ValueError(f"options={wish!r}; needed: an object")
-    if unknown := [name for name in wish if name not in OPTIONS]:
-        raise ValueError(f"unknown option {unknown[0]!r}; allowed: {', '.join(OPTIONS)}")
+    if unknown := [name for name in wish if name not in VARIANT_NAMES]:
+        raise ValueError(f"unknown option {unknown[0]!r}; allowed: {', '.join(VARIANT_NAMES)}")
     if check_num_players(num_seats) != wish.get("num_players", num_seats):
         raise ValueError(f"num_players={wish['num_players']!r}, but there are {num_seats} seats")
     wished = {**wish, "num_players": num_seats}
@@ -168,7 +169,7 @@ def _seat(entry: Any, number: int) -> Seat:
 def _players(seats: list[Seat], seed: int) -> list[Agent | None]:
     """The agents; each has its own seed, so that two of a kind don't play alike."""
     players = [
-        None if seat.agent is None else agents.make(seat.agent, seed=(seed + number) % 2**SEED_BITS)
+        None if seat.agent is None else agents.make(seat.agent, seed=(seed + number) % (MAX_SEED + 1))
         for number, seat in enumerate(seats)
     ]
     for player in players:

@@ -89,7 +89,7 @@ def test_with_a_temperature_actions_are_drawn_by_their_odds(tmp_path: Path) -> N
     path = tmp_path / "drawn.safetensors"
     save_policy(path, card, weights)
     games = BatchedGames(4000, num_players=4, seed=1)
-    chosen = agents.make(path, seed=1).decide(games.games, np.arange(4000))
+    chosen = agents.make(path, seed=1).decide(games, np.arange(4000))
     logits = np.where(games.action_mask[0] == 1, weights["policy.0.bias"][:40], -np.inf) / 0.7
     odds = np.exp(logits) / np.exp(logits).sum()
     counts = np.bincount(chosen, minlength=40)

@@ -12,10 +12,10 @@ from pettingzoo.utils import wrappers
 
 from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.agents import Agent, Card, save_policy
-from symphony9_env.agents.base import game_to_decide
+from symphony9_env.agents.base import StoredPositions, position_of
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.single import SingleSeatEnv
-from symphony9_env.rules.state import NONE, look_at
+from symphony9_env.rules.state import NONE, game_at
 from tests.properties.strategies import positions, rngs
 from tests.properties.test_secrets import change_secrets
 
@@ -78,13 +78,13 @@ def test_bad_seeds_are_refused(seed: Any) -> None:
 @given(positions(), st.integers(0, 1000))
 def test_every_choice_is_legal_and_changes_nothing(policy_path: str, env: RawEnv, seed: int) -> None:
     assume(not all(env.terminations.values()))
-    before = env.game.tobytes()
+    before = env.states.tobytes()
     for agent in every_kind(policy_path):
         action = agent.choose(env)
         assert type(action) is int
         assert env.observe(env.agent_selection)["action_mask"][action] == 1
         assert action == agent.choose(env)
-    assert env.game.tobytes() == before
+    assert env.states.tobytes() == before
 
 
 @settings(max_examples=80, deadline=None)
@@ -92,16 +92,16 @@ def test_every_choice_is_legal_and_changes_nothing(policy_path: str, env: RawEnv
 def test_what_is_hidden_never_moves_a_choice(policy_path: str, env: RawEnv, rng: np.random.Generator) -> None:
     """Purses are known to a perfect memory, so they are put back; random and greedy don't even look."""
     assume(not all(env.terminations.values()))
-    other = env.game.copy()
-    change_secrets(look_at(other), env.deciding_seat, rng)
+    other = env.states.copy()
+    change_secrets(game_at(other), env.deciding_seat, rng)
     row = np.zeros(1, np.int64)
     for name in ("random", "greedy"):
         agent = agents.make(name, seed=3)
-        assert agent.decide(other, row) == agent.decide(env.game, row)
+        assert agent.decide(StoredPositions.of(other), row) == agent.decide(env, row)
     for field in ("money", "furniture"):
-        other[field] = env.game[field]
+        other[field] = env.states[field]
     for agent in every_kind(policy_path):
-        assert agent.decide(other, row) == agent.decide(env.game, row)
+        assert agent.decide(StoredPositions.of(other), row) == agent.decide(env, row)
 
 
 def test_a_resampled_environment_gets_the_same_choice() -> None:
@@ -121,10 +121,10 @@ def test_a_batch_is_decided_as_its_games_one_by_one(policy_path: str) -> None:
         games.step(games.sample_actions())
     rows = np.arange(24)
     for agent in every_kind(policy_path):
-        together = agent.decide(games.games, rows)
-        alone = [agent.decide(games.games, rows[row : row + 1])[0] for row in rows]
+        together = agent.decide(games, rows)
+        alone = [agent.decide(games, rows[row : row + 1])[0] for row in rows]
         assert together.tolist() == alone
-        assert agent.decide(games.games, rows[::-1].copy()).tolist() == alone[::-1]
+        assert agent.decide(games, rows[::-1].copy()).tolist() == alone[::-1]
 
 
 def test_threads_change_nothing_in_a_search() -> None:
@@ -132,20 +132,20 @@ def test_threads_change_nothing_in_a_search() -> None:
     rows = np.arange(9)
     one = agents.make("search:20", seed=1)
     three = agents.make("search:20", seed=1, num_threads=3)
-    assert one.decide(games.games, rows).tolist() == three.decide(games.games, rows).tolist()
+    assert one.decide(games, rows).tolist() == three.decide(games, rows).tolist()
 
 
 def test_the_seed_decides_chance_and_nothing_else_does() -> None:
     games = BatchedGames(200, num_players=4, seed=4)
     rows = np.arange(200)
-    first = agents.make("random", seed=1).decide(games.games, rows)
-    assert agents.make("random", seed=1).decide(games.games, rows).tolist() == first.tolist()
-    assert agents.make("random", seed=2).decide(games.games, rows).tolist() != first.tolist()
+    first = agents.make("random", seed=1).decide(games, rows)
+    assert agents.make("random", seed=1).decide(games, rows).tolist() == first.tolist()
+    assert agents.make("random", seed=2).decide(games, rows).tolist() != first.tolist()
 
 
 def test_random_is_even_over_what_is_legal() -> None:
     games = BatchedGames(6000, num_players=4, seed=9)  # all six musicians and three sales at the first decision
-    chosen = agents.make("random", seed=1).decide(games.games, np.arange(6000))
+    chosen = agents.make("random", seed=1).decide(games, np.arange(6000))
     counts = np.bincount(chosen, minlength=22)
     assert counts[6:19].sum() == 0
     assert np.all(np.abs(counts[[0, 1, 2, 3, 4, 5, 19, 20, 21]] - 6000 / 9) < 5 * (6000 / 9) ** 0.5)
@@ -189,5 +189,5 @@ def test_where_nobody_is_to_decide_is_said() -> None:
 def test_the_game_is_found_behind_wrappers() -> None:
     env = symphony9_v0.raw_env(num_players=2)
     env.reset(seed=1)
-    assert game_to_decide(wrappers.OrderEnforcingWrapper(env)) is env.game
-    assert env.game["hand"][0, 0] == NONE
+    assert position_of(wrappers.OrderEnforcingWrapper(env)) is env
+    assert env.states["hand"][0, 0] == NONE

@@ -7,16 +7,16 @@ import pytest
 
 from symphony9_env import agents
 from symphony9_env.actions import NAMES
-from symphony9_env.agents import search
-from symphony9_env.rules.state import SELL_LAST, look_at
-from tests.table import at_concert, bids, place, table
+from symphony9_env.agents import search_tree
+from symphony9_env.rules.state import SELL_LAST, game_at
+from tests.scenarios import at_concert, bids, place, table
 
 
 def test_the_last_decision_is_played_right() -> None:
     """Three dollars are a point: $1 and the $8 token sold are 3 points; kept, it is 4."""
     env = table(2)
-    place(env, step=SELL_LAST, pending=1, round_index=5)
-    game = look_at(env.game)
+    place(env, phase=SELL_LAST, pending=1, round_index=5)
+    game = game_at(env.states)
     game.money[:2] = [0, 30]
     game.furniture[:2] = [[0, 0, 1], [0, 0, 0]]
     game.compositions[0] = [2, 0, 0, 0, 0, 0]  # 8 points by tile 1A
@@ -28,8 +28,8 @@ def test_the_last_decision_is_played_right() -> None:
 
 def test_a_single_choice_is_not_searched() -> None:
     env = at_concert()
-    look_at(env.game).money[:] = 0
-    look_at(env.game).furniture[:] = 0
+    game_at(env.states).money[:] = 0
+    game_at(env.states).furniture[:] = 0
     place(env)
     assert NAMES[agents.make("search:1000000", seed=1).choose(env)] == "bid 0"
 
@@ -52,9 +52,9 @@ def test_a_search_that_knows_its_rivals_beats_one_that_does_not() -> None:
 
 
 def test_a_node_is_found_again_and_the_table_never_fills() -> None:
-    table_, keys, *_ = search.new_tree(50)
+    table_, keys, *_ = search_tree.new_tree(50)
     table_[:] = -1
-    find = getattr(search._find, "py_func", search._find)
+    find = getattr(search_tree._find, "py_func", search_tree._find)
     num_nodes = 0
     for number in range(50):
         node, num_nodes, is_new = find(table_, keys, np.uint64(number * 200), num_nodes)  # all in one slot
@@ -66,8 +66,8 @@ def test_a_node_is_found_again_and_the_table_never_fills() -> None:
 @pytest.mark.parametrize("num_players", [2, 4])
 def test_search_beats_greedy(num_players: int) -> None:
     """Twelve games in different seats; losing most of them would take luck of less than one in a thousand."""
-    from evaluation.matches import Game, play
-    from symphony9_env.options import Options
+    from symphony9_env.arena.matches import Game, play
+    from symphony9_env.options import Variant
 
     players = [agents.make("search:60", seed=1), agents.make("greedy", seed=2)]
     games = []
@@ -75,13 +75,13 @@ def test_search_beats_greedy(num_players: int) -> None:
         seat = number % num_players
         games.append(Game(number, number, 1000 + number, tuple(0 if s == seat else 1 for s in range(num_players))))
     won = 0
-    for played in play(games, players, Options(num_players=num_players)):
+    for played in play(games, players, Variant(num_players=num_players)):
         scores = _scores(played.final)
         won += scores[played.game.agents.index(0)] == max(scores)
     assert won >= 7
 
 
 def _scores(final: np.ndarray) -> list[float]:
-    from symphony9_env.views.seat import score_sheet
+    from symphony9_env.scores import score_sheet
 
     return [line.total for line in score_sheet(final, 0).values()]

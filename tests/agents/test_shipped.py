@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from evaluation.matches import against
 from symphony9_env import agents, symphony9_v0
+from symphony9_env.agents.base import StoredPositions
 from symphony9_env.agents.policy import load_policy, shipped_path
-from symphony9_env.options import Options
-from symphony9_env.rules.state import new_games
+from symphony9_env.arena.matches import against
+from symphony9_env.options import Variant
+from symphony9_env.rules.state import new_states
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
@@ -21,27 +22,27 @@ def test_there_is_one_for_every_number_of_players(num_players: int) -> None:
     assert card.training["settings"]["game"]["num_players"] == num_players
     env = symphony9_v0.env(num_players=num_players)
     env.reset(seed=3)
-    by_name = agents.make("policy", seed=1).choose(env)
-    assert by_name == agents.make(shipped_path(num_players), seed=1).choose(env)
+    as_recarray = agents.make("policy", seed=1).choose(env)
+    assert as_recarray == agents.make(shipped_path(num_players), seed=1).choose(env)
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
 def test_it_beats_planners(num_players: int) -> None:
     """Above par (a half, a third, a quarter) on a hundred games; docs/training.md has the figures of a thousand."""
     policy, planner = agents.make("policy", seed=1), agents.make("planner", seed=2)
-    assert against(policy, planner, Options(num_players=num_players), 100, 77).low > 1 / num_players
+    assert against(policy, planner, Variant(num_players=num_players), 100, 77).low > 1 / num_players
 
 
 def test_tables_of_different_sizes_may_be_decided_at_once() -> None:
-    games = new_games(6)
+    states = new_states(6)
     policy = agents.make("policy", seed=1)
     expected = []
     for row in range(6):
         env = symphony9_v0.raw_env(num_players=2 + row % 3)
         env.reset(seed=row)
-        games[row] = env.game[0]
+        states[row] = env.states[0]
         expected.append(policy.choose(env))
-    assert policy.decide(games, np.arange(6)).tolist() == expected
+    assert policy.decide(StoredPositions.of(states), np.arange(6)).tolist() == expected
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])

@@ -10,12 +10,12 @@ import pytest
 
 from symphony9_env import agents
 from symphony9_env.actions import NAMES
-from symphony9_env.agents import bidding, prospects, trading
-from symphony9_env.compilation import by_name
+from symphony9_env.agents import bidding, choices, valuation
+from symphony9_env.compilation import as_recarray
 from symphony9_env.components import MUSICIANS
-from symphony9_env.rules.state import BUY_4, CONTRIBUTE, SELL_LAST, look_at
-from symphony9_env.views.seat import score_sheet
-from tests.table import at_concert, bids, give, place, play, play_until, table
+from symphony9_env.rules.state import BUY_4, CONTRIBUTE, SELL_LAST, game_at
+from symphony9_env.scores import score_sheet
+from tests.scenarios import at_concert, bids, give, place, play, play_until, table
 
 
 def choice(name: str, env: Any) -> str:
@@ -28,9 +28,9 @@ def in_row_order(*tiles: str) -> dict[str, str]:
 
 def with_tiles(env: Any, seat: int, **compositions: int) -> None:
     names = list(env.record()["setup"]["tracks"])
-    rows = look_at(env.game).compositions.copy()
+    rows = game_at(env.states).compositions.copy()
     rows[seat] = [compositions.get(name, 0) for name in names] + [0] * (6 - len(names))
-    look_at(env.game).compositions[:] = rows
+    game_at(env.states).compositions[:] = rows
     place(env)
 
 
@@ -49,7 +49,7 @@ def test_greedy_buys_only_what_is_worth_its_price() -> None:
     )
     for board in range(4):
         give(env, board)
-    place(env, step=BUY_4, pending=1)
+    place(env, phase=BUY_4, pending=1)
     assert choice("greedy", env) == "take handel"  # 5 points for 4 dollars
     give(env, 1, handel=9, bach=9, haydn=9, mozart=9, beethoven=9, schubert=9)
     assert choice("greedy", env) == "pass"  # nothing can be won
@@ -57,8 +57,8 @@ def test_greedy_buys_only_what_is_worth_its_price() -> None:
 
 def test_investor_bids_what_is_missing_for_its_class() -> None:
     env = at_concert(cubes={0: {"handel": 3}}, budget=[2, 2, 2, 2, 0, 0])
-    look_at(env.game).contribution[:] = [0, 3, 3, 3]
-    look_at(env.game).outcome = 0
+    game_at(env.states).contribution[:] = [0, 3, 3, 3]
+    game_at(env.states).outcome = 0
     place(env)
     assert choice("investor", env) == "bid 5"  # 2 + 9 + 5 = 16, the middle of high class, which handel plays
 
@@ -71,13 +71,13 @@ def test_the_last_sales_are_exact(name: str) -> None:
             scoring={"handel": "4A", "bach": "1A", "haydn": "2A", "mozart": "3A", "beethoven": "5A", "schubert": "6A"}
         )
         with_tiles(env, 0, handel=2 if with_4a else 0)
-        place(env, step=SELL_LAST, pending=1, round_index=5)
-        look_at(env.game).money[0] = money
+        place(env, phase=SELL_LAST, pending=1, round_index=5)
+        game_at(env.states).money[0] = money
         place(env)
         best = {}
         for sold in product((0, 1), repeat=3):
-            copy = env.game.copy()
-            game = look_at(copy)
+            copy = env.states.copy()
+            game = game_at(copy)
             game.money[0] += sum(value for value, gone in zip((4, 6, 8), sold, strict=True) if gone)
             game.furniture[0] = [1 - gone for gone in sold]
             best[sold] = score_sheet(copy, 0)["player_0"].total
@@ -86,40 +86,40 @@ def test_the_last_sales_are_exact(name: str) -> None:
             play(env, move)
             if move == "pass":
                 break
-        assert score_sheet(env.game, 0)["player_0"].total == max(best.values())
+        assert score_sheet(env.states, 0)["player_0"].total == max(best.values())
 
 
 def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
     env = at_concert()
-    look_at(env.game).money[0] = 1
+    game_at(env.states).money[0] = 1
     place(env)
-    assert NAMES[plain(trading.contribute, env, 5)] == "bid 5 with 4"
-    assert NAMES[plain(trading.contribute, env, 1)] == "bid 1"
-    assert NAMES[plain(trading.contribute, env, 2)] == "bid 1"  # no token fits: what there is
+    assert NAMES[as_python(choices.contribute, env, 5)] == "bid 5 with 4"
+    assert NAMES[as_python(choices.contribute, env, 1)] == "bid 1"
+    assert NAMES[as_python(choices.contribute, env, 2)] == "bid 1"  # no token fits: what there is
 
 
-def plain(rule: Any, env: Any, *args: Any) -> Any:
+def as_python(rule: Any, env: Any, *args: Any) -> Any:
     """Call a rule of the kernel from Python: through a compiled caller, or as it is when nothing is compiled."""
     import numba
 
     if not hasattr(rule, "py_func"):
-        return rule(by_name(env.game.copy())[0], *args)
+        return rule(as_recarray(env.states.copy())[0], *args)
     call = numba.njit(lambda games, more: rule(games[0], *more))
-    return call(env.game.copy(), args)
+    return call(env.states.copy(), args)
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
 def test_the_planner_adds_up_what_the_others_may_give(num_players: int) -> None:
     """Against every combination of what each rival and the bot may give, one by one."""
     env = at_concert(num_players, cubes={1: {"handel": 2}, 2: {"bach": 1}}, budget=[-2, 2, 2, 2, 0, 0])
-    by_most, by_least = plain(bidding._what_others_give, env, 0)
+    by_most, by_least = as_python(bidding._what_others_give, env, 0)
     odds = []
     for rival in range(1, num_players):
         guess = np.zeros(bidding.BIDS)
-        plain(bidding._guess, env, rival, guess)
+        as_python(bidding._guess, env, rival, guess)
         assert guess.sum() == pytest.approx(1)
         odds.append(guess)
-    amounts = [plain(bidding._bot_amount, env, tile) for tile in range(3)] if num_players == 2 else [0]
+    amounts = [as_python(bidding._bot_amount, env, tile) for tile in range(3)] if num_players == 2 else [0]
     most, least = np.zeros_like(by_most), np.zeros_like(by_least)
     for amount in amounts:
         for given in product(range(bidding.BIDS), repeat=num_players - 1):
@@ -141,32 +141,32 @@ def test_the_planner_spoils_a_concert_that_pays_only_others() -> None:
 
 def test_the_planner_pays_for_a_concert_that_pays_it_well() -> None:
     env = at_concert(cubes={0: {"handel": 5}}, budget=[0, 2, 2, 2, 2, 0])
-    look_at(env.game).contribution[:] = [4, 4, 4, 4]
-    look_at(env.game).outcome = 2
+    game_at(env.states).contribution[:] = [4, 4, 4, 4]
+    game_at(env.states).outcome = 2
     place(env)
     assert int(choice("planner", env).split()[1]) >= 2
 
 
 def test_the_planner_foresees_what_tiles_will_count() -> None:
     env = table(scoring=in_row_order("1A", "2A", "3A", "4B", "5B", "6A"))
-    worth = [plain(prospects.points_of_next_tile, env, 0, row, 3.0) for row in range(6)]
-    death = [plain(prospects.chance_of_death, env, row) for row in range(6)]
+    worth = [as_python(valuation.points_of_next_tile, env, 0, row, 3.0) for row in range(6)]
+    death = [as_python(valuation.chance_of_death, env, row) for row in range(6)]
     assert worth[0] - death[0] == pytest.approx(5)
-    assert worth[1] - death[1] == pytest.approx(6 * prospects.SUCCESSES_A_ROUND)  # one point a success at level 1
+    assert worth[1] - death[1] == pytest.approx(6 * valuation.SUCCESSES_A_ROUND)  # one point a success at level 1
     assert worth[2] - death[2] == pytest.approx(3 * 3.0)  # three points a dead musician
-    assert worth[3] - death[3] == pytest.approx(20 * (1 - 5 * prospects.RANKS_SHIFT))
+    assert worth[3] - death[3] == pytest.approx(20 * (1 - 5 * valuation.RANKS_SHIFT))
     with_tiles(env, 0, beethoven=1)
-    second = plain(prospects.points_of_next_tile, env, 0, 4, 3.0)
-    pairs = 6 * prospects.PAIRS_A_ROUND
+    second = as_python(valuation.points_of_next_tile, env, 0, 4, 3.0)
+    pairs = 6 * valuation.PAIRS_A_ROUND
     assert (worth[4] - death[4], second - death[4]) == pytest.approx((2 * pairs, 1 * pairs))  # level 1, and one more
 
 
 def test_an_empty_track_is_a_sure_death() -> None:
     env = table(tracks={"handel": [[3, 0], [4, 6]]})
-    assert 0 < plain(prospects.chance_of_death, env, 0) < 1
-    look_at(env.game).cubes_left[0] = 0
-    assert plain(prospects.chance_of_death, env, 0) == 1
-    assert plain(prospects.chance_of_death, env, 1) == 0  # nineteen cubes on the track
+    assert 0 < as_python(valuation.chance_of_death, env, 0) < 1
+    game_at(env.states).cubes_left[0] = 0
+    assert as_python(valuation.chance_of_death, env, 0) == 1
+    assert as_python(valuation.chance_of_death, env, 1) == 0  # nineteen cubes on the track
 
 
 def test_the_planner_gives_the_bot_what_hurts_the_rival() -> None:
@@ -183,16 +183,16 @@ def test_the_planner_gives_the_bot_what_hurts_the_rival() -> None:
 
 def test_announcements_are_what_the_planner_would_bid() -> None:
     env = at_concert(discussion=True)
-    place(env, step=CONTRIBUTE, pending=1)
+    place(env, phase=CONTRIBUTE, pending=1)
     would = choice("planner", env)
-    place(env, step=CONTRIBUTE - 1, pending=1)
+    place(env, phase=CONTRIBUTE - 1, pending=1)
     assert choice("planner", env).split()[1] == would.split()[1]
 
 
 def test_bids_are_made_with_what_is_there() -> None:
     env = at_concert()
-    look_at(env.game).money[:] = 0
-    look_at(env.game).furniture[:] = 0
+    game_at(env.states).money[:] = 0
+    game_at(env.states).furniture[:] = 0
     place(env)
     for _ in range(4):
         for name in ("greedy", "investor", "planner", "search:5"):

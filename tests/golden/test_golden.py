@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden.playthroughs import FOLDER, GAMES, Game, must_reach, play
+from tools.golden import FOLDER, GAMES, Game, must_reach, play
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)

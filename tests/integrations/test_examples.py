@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluation import benchmark
+from symphony9_env.arena import benchmark
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -18,7 +18,7 @@ from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import CheckedEnv, RawEnv
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.records import Record, load, replay
-from tests.table import finish
+from tests.scenarios import finish
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -101,7 +101,7 @@ def moments(record: Record) -> list[Moment]:
 
 
 def without_legal(record: Record) -> Record:
-    return {key: value for key, value in record.items() if key != "legal"}
+    return Record({key: value for key, value in record.items() if key != "legal"})
 
 
 def test_torchrl_plays_the_same_game(record: Record) -> None:

@@ -74,7 +74,7 @@ def test_a_record_of_an_independent_implementation(path: Path) -> None:
     state.apply_action(0)
     env = symphony9_v0.raw_env(num_players=record["num_players"], discussion=record["discussion"])
     env.reset(options={"setup": record["setup"]})
-    state.table[:] = env.game
+    state.table[:] = env.states
     for (agent, name), legal in zip(record["actions"], record["legal"], strict=True):
         assert agent == f"player_{state.current_player()}"
         named = {state.action_to_string(action): action for action in state.legal_actions()}

@@ -22,18 +22,18 @@ from ray.cluster_utils import Cluster
 from ray.rllib.core.columns import Columns
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
-from evaluation.console import run
-from evaluation.matches import against
 from symphony9_env import actions, agents, records, symphony9_v0
 from symphony9_env.agents.policy import PolicyAgent
+from symphony9_env.arena.console import run
+from symphony9_env.arena.matches import against
 from symphony9_env.batched import BatchedGames
 from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
-from symphony9_env.options import Options
-from tests.table import scores
-from training import rllib, rllib_parts
+from symphony9_env.options import Variant
+from tests.scenarios import scores
+from training import rllib, rllib_modules
+from training.checkpoints import RunFolder
 from training.config import Settings, parse_settings
 from training.network import make_card, weights_of
-from training.saves import RunFolder
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning"),
@@ -134,7 +134,7 @@ def test_misuse_is_told() -> None:
 
 
 def runner(chosen: Settings, number: int = 1) -> MultiAgentEnvRunner:
-    return MultiAgentEnvRunner(config=rllib_parts.make_config(chosen, runners=0), worker_index=number)
+    return MultiAgentEnvRunner(config=rllib_modules.make_config(chosen, runners=0), worker_index=number)
 
 
 @pytest.mark.parametrize("network", [{"hidden": [8, 7, 6]}, {"kind": "mlp", "hidden": [9, 5], "activation": "tanh"}])
@@ -192,7 +192,7 @@ def test_every_decision_of_the_learner_comes_once_with_its_reward(monkeypatch: p
         for _ in range(2):
             for episode in one.sample():
                 assert episode.is_terminated
-                assert {part.module_id for part in episode.agent_episodes.values()} == {rllib_parts.LEARNER}
+                assert {part.module_id for part in episode.agent_episodes.values()} == {rllib_modules.LEARNER}
                 for agent, part in episode.agent_episodes.items():
                     own = [int(action) for action in part.get_actions()]
                     found = [
@@ -214,7 +214,7 @@ def test_seats_are_drawn_as_the_settings_say() -> None:
             self.id_ = f"{number:032x}"
 
     chosen = settings(game={"num_players": 4}, opponents={"latest": 1, "past": 3, "same_kind": 0.5, "max_snapshots": 3})
-    seats = rllib_parts.Seats(chosen.opponents, 4)
+    seats = rllib_modules.Seats(chosen.opponents, 4)
     games = [[seats(f"player_{seat}", Episode(number)) for seat in range(4)] for number in range(4000)]
     counts = Counter(name for game in games for name in game)
     assert counts["learner"] / 16000 == pytest.approx(seats.learner_share, abs=0.02)
@@ -223,11 +223,11 @@ def test_seats_are_drawn_as_the_settings_say() -> None:
     assert all("learner" in game for game in games)
     same = sum(len(set(game) - {"learner"}) == 1 and game.count("learner") == 1 for game in games) / 4000
     assert 0.5 * 0.75 < same < 0.5 * 0.75 + 0.1  # all of one past, by same_kind or by luck
-    alone = rllib_parts.Seats(settings(opponents={"past": 0}).opponents, 2)
+    alone = rllib_modules.Seats(settings(opponents={"past": 0}).opponents, 2)
     assert alone.past == []
     assert alone("player_1", Episode(1)) == "learner"
     with pytest.raises(ValueError, match=r"opponents\.latest and opponents\.past are 0"):
-        rllib_parts.Seats(settings(opponents={"latest": 0, "past": 0}).opponents, 2)
+        rllib_modules.Seats(settings(opponents={"latest": 0, "past": 0}).opponents, 2)
 
 
 # Training.
@@ -289,7 +289,7 @@ def test_a_run_stops_goes_on_and_exports(
     assert card.training["steps"] == last["steps"]
     assert any(not np.array_equal(weights[name], begun[name]) for name in begun)
     player = agents.make(out / "last.safetensors", seed=1)
-    assert 0 <= against(player, agents.make("random", seed=2), Options(num_players=3), 6, 1).value <= 1
+    assert 0 <= against(player, agents.make("random", seed=2), Variant(num_players=3), 6, 1).value <= 1
 
     capsys.readouterr()
     for given, said in (

@@ -24,8 +24,8 @@ def play(env: Any, num_players: int, seed: int, words: str = "") -> list[tuple[i
     planner, done, seen = agents.make("planner", seed=1), False, []
     while not done:
         player, text = env.get_observation()
-        assert player == env.env.game.deciding_seat
-        action = planner.choose(env.env.game)
+        assert player == env.env.states.deciding_seat
+        action = planner.choose(env.env.states)
         seen.append((player, text, action))
         done, _ = env.step(f"Let me think. [{NAMES[action]}{words if action >= 40 else ''}]")
     return seen
@@ -67,7 +67,7 @@ def test_announcements_are_talk_and_their_words_are_heard() -> None:
 def test_an_illegal_reply_is_asked_again_and_then_loses_the_game() -> None:
     env = make(error_allowance=2)
     env.reset(num_players=3, seed=7)
-    seat = env.env.game.deciding_seat
+    seat = env.env.states.deciding_seat
     for _ in range(2):
         done, _ = env.step("[fly to the moon]")
         assert not done
@@ -88,7 +88,7 @@ def test_a_legal_reply_makes_up_for_errors() -> None:
     env.reset(num_players=2, seed=7)
     for _ in range(5):
         assert env.step("what?") == (False, {})
-        done, _ = env.step(f"[{env.env.game.observe(env.env.game.agent_selection)['action_mask'].argmax()}]")
+        done, _ = env.step(f"[{env.env.states.observe(env.env.states.agent_selection)['action_mask'].argmax()}]")
         assert not done
 
 

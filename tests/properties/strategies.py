@@ -1,4 +1,4 @@
-"""Games in the middle, for Hypothesis: any options, any seed, any number of random legal moves."""
+"""States in the middle, for Hypothesis: any options, any seed, any number of random legal moves."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import MAX_SEED, OptionValues
-from tests.table import setup
+from symphony9_env.options import OptionValues
+from symphony9_env.rules.chance import MAX_SEED
+from tests.scenarios import setup
 
 seeds = st.integers(0, MAX_SEED)
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from symphony9_env.actions import NAMES
 from symphony9_env.components import FURNITURE_VALUES
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.state import look_at
+from symphony9_env.rules.state import game_at
 from symphony9_env.views.seat import SeatView
 from tests.properties.strategies import environments, moves, positions, rngs
-from tests.table import scores, see
+from tests.scenarios import scores, see
 
 
 def purse(view: SeatView) -> list[int]:
@@ -99,7 +99,7 @@ def test_cubes_and_money_are_conserved(env: RawEnv, rng: np.random.Generator) ->
         assert min(purse(after)) >= 0
         assert cubes(after).min() >= 0
         assert min(on_tracks(after)) >= 0
-    held = look_at(env.game).furniture[: env.options.num_players].sum()
+    held = game_at(env.states).furniture[: env.options.num_players].sum()
     assert 0 <= held <= len(FURNITURE_VALUES) * env.options.num_players
 
 
@@ -114,10 +114,10 @@ def test_every_unmasked_action_is_accepted_and_every_masked_one_refused(env: Raw
             trial.step(action)
             assert trial.record()["actions"] == [*env.record()["actions"], [env.agent_selection, NAMES[action]]]
         else:
-            before = trial.game.tobytes()
+            before = trial.states.tobytes()
             with pytest.raises(ValueError, match="the game is over" if over else "illegal"):
                 trial.step(action)
-            assert trial.game.tobytes() == before
+            assert trial.states.tobytes() == before
 
 
 @settings(max_examples=40, deadline=None)
@@ -125,7 +125,7 @@ def test_every_unmasked_action_is_accepted_and_every_masked_one_refused(env: Raw
 def test_a_copy_never_changes_and_plays_on_identically(env: RawEnv, rng: np.random.Generator) -> None:
     copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
     still = copy.deepcopy(env)
-    before = (still.game.tobytes(), still.record(), still.state().tobytes())
+    before = (still.states.tobytes(), still.record(), still.state().tobytes())
     for move in moves(env, rng):
         env.step(move)
         for twin in copies:
@@ -137,7 +137,7 @@ def test_a_copy_never_changes_and_plays_on_identically(env: RawEnv, rng: np.rand
                 ours, theirs = env.observe(agent), twin.observe(agent)
                 assert np.array_equal(ours["observation"], theirs["observation"])
                 assert np.array_equal(ours["action_mask"], theirs["action_mask"])
-    assert (still.game.tobytes(), still.record(), still.state().tobytes()) == before
+    assert (still.states.tobytes(), still.record(), still.state().tobytes()) == before
     assert all(twin.record() == env.record() for twin in copies)
 
 
@@ -186,7 +186,7 @@ def end_reward(env: RawEnv, points: list[float], seat: int) -> float:
     if env.options.reward == "margin":
         others = points[:seat] + points[seat + 1 :]
         return points[seat] - sum(others) / len(others)
-    tiles = look_at(env.game).compositions.sum(axis=1)
+    tiles = game_at(env.states).compositions.sum(axis=1)
     standing = [(round(6 * value), int(tiles[player])) for player, value in enumerate(points)]
     winners = [player for player, value in enumerate(standing) if value == max(standing)]
     if len(winners) == len(points):

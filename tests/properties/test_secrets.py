@@ -14,14 +14,14 @@ from symphony9_env.actions import HANDS
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.records import replay
 from symphony9_env.rules.chance import next_seed
-from symphony9_env.rules.state import DECISIONS, NONE, Games, look_at
+from symphony9_env.rules.state import DECISIONS, NONE, States, game_at
 from symphony9_env.views import FIELDS, SeatView, describe, observation_size, resample, seat_view
 from symphony9_env.views.vector import observe
 from tests.properties.strategies import moves, positions, rngs
-from tests.table import bids, legal, play, play_until, quiet, see, table
+from tests.scenarios import bids, legal, play, play_until, quiet, see, table
 
 
-def seen_by(games: Games, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
+def seen_by(games: States, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
     """All that reaches a seat: its vector, its text, and the view that pictures and pages are made from."""
     vector = np.zeros(observation_size(ledger), np.float32)
     observe(games, 0, seat, vector)
@@ -37,7 +37,7 @@ def change_secrets(game: Any, seat: int, rng: np.random.Generator) -> None:
             game.furniture[other] = rng.integers(0, 2, 3)
             if game.hand[other] != NONE:
                 game.hand[other], game.hand_token[other] = HANDS[rng.integers(len(HANDS))]
-    asked = DECISIONS[game.step]
+    asked = DECISIONS[game.phase]
     tokens = game.round_index + (asked not in ("take", "take_for_bot", "buy_4", "buy_8"))  # shown at the concert
     tiles = game.round_index + (asked in ("keep", "bonus", "discard", "sell", "over"))  # drawn when hands open
     game.budget[tokens:] = rng.choice([-2, 0, 2], 6 - tokens)
@@ -49,9 +49,9 @@ def change_secrets(game: Any, seat: int, rng: np.random.Generator) -> None:
 def test_what_is_hidden_from_a_seat_never_moves_what_it_sees(env: RawEnv, rng: np.random.Generator) -> None:
     assume(not all(env.terminations.values()))  # then the score sheet is open
     for seat in range(env.options.num_players):
-        other = env.game.copy()
-        change_secrets(look_at(other), seat, rng)
-        assert seen_by(other, seat) == seen_by(env.game, seat)
+        other = env.states.copy()
+        change_secrets(game_at(other), seat, rng)
+        assert seen_by(other, seat) == seen_by(env.states, seat)
 
 
 @settings(max_examples=60, deadline=None)
@@ -63,7 +63,7 @@ def test_what_is_hidden_from_the_deciding_seat_never_moves_what_is_rendered(
     assume(not env.options.ledger)
     env.render_mode = "ansi"
     before = env.render()
-    change_secrets(look_at(env.game), env.deciding_seat, rng)
+    change_secrets(game_at(env.states), env.deciding_seat, rng)
     assert env.render() == before
 
 
@@ -103,10 +103,10 @@ def test_sales_and_announcements_are_told_for_their_round_only() -> None:
 
 def test_the_ledger_shows_the_others_purses() -> None:
     env = table()
-    before = seen_by(env.game, 0, ledger=True)
-    look_at(env.game).money[2] += 1
-    assert seen_by(env.game, 0, ledger=True)[0] != before[0]
-    assert seen_by(env.game, 0, ledger=True)[1] != before[1]
+    before = seen_by(env.states, 0, ledger=True)
+    game_at(env.states).money[2] += 1
+    assert seen_by(env.states, 0, ledger=True)[0] != before[0]
+    assert seen_by(env.states, 0, ledger=True)[1] != before[1]
 
 
 @settings(max_examples=150, deadline=None)
@@ -115,9 +115,9 @@ def test_a_resampled_state_looks_the_same_to_its_seat_even_with_perfect_memory(
     env: RawEnv, rng: np.random.Generator
 ) -> None:
     for seat in range(env.options.num_players):
-        true = env.game.copy()
-        sample = resample(env.game, seat, rng)
-        assert env.game.tobytes() == true.tobytes()  # a copy was changed, not the game
+        true = env.states.copy()
+        sample = resample(env.states, seat, rng)
+        assert env.states.tobytes() == true.tobytes()  # a copy was changed, not the game
         assert seen_by(sample, seat, ledger=True) == seen_by(true, seat, ledger=True)
         changed = {name for name in true.dtype.names or () if sample[name].tobytes() != true[name].tobytes()}
         assert changed <= {"budget", "bot_tiles", "hand", "hand_token"}
@@ -133,7 +133,7 @@ def test_a_resampled_state_looks_the_same_to_its_seat_even_with_perfect_memory(
 def test_a_resampled_environment_plays_to_the_end_and_its_record_replays(
     env: RawEnv, seat: int, rng: np.random.Generator
 ) -> None:
-    before = (env.game.tobytes(), env.record())
+    before = (env.states.tobytes(), env.record())
     twin = env.resampled(seat, rng)
     agent = env.possible_agents[seat]
     assert np.array_equal(twin.observe(agent)["observation"], env.observe(agent)["observation"])
@@ -141,19 +141,19 @@ def test_a_resampled_environment_plays_to_the_end_and_its_record_replays(
         twin.step(move)
     *_, again = replay(twin.record())
     assert again.record() == twin.record()
-    assert (env.game.tobytes(), env.record()) == before
+    assert (env.states.tobytes(), env.record()) == before
 
 
 def test_resampling_draws_hands_evenly_and_keeps_them_legal() -> None:
     env = table()
     play_until(env, "bid")
     play(env, "player_0 bid 1", "player_1 bid 2")
-    game = look_at(env.game)
+    game = game_at(env.states)
     game.money[0], game.furniture[0] = 1, [1, 0, 0]
     rng = np.random.default_rng(0)
     drawn = Counter(
         (int(sample["hand"][0, 0]), int(sample["hand_token"][0, 0]))
-        for sample in (resample(env.game, 1, rng) for _ in range(4000))
+        for sample in (resample(env.states, 1, rng) for _ in range(4000))
     )
     assert set(drawn) == {(0, NONE), (1, NONE), (4, 0), (5, 0)}
     assert min(drawn.values()) > 850  # 1000 expected, sd 27
@@ -163,7 +163,7 @@ def test_resampling_draws_the_tokens_to_come_from_those_unseen() -> None:
     env = table(budget=[2, 2, 2, 2, 0, 0])
     rng = np.random.default_rng(0)
     play_until(env, "bid")
-    later = Counter(int(resample(env.game, 0, rng)["budget"][0, 5]) for _ in range(3500))
+    later = Counter(int(resample(env.states, 0, rng)["budget"][0, 5]) for _ in range(3500))
     # one +2 is shown: three +2, two 0, two -2 are left of which five come
     assert later[2] / 3500 == pytest.approx(3 / 7, abs=0.05)
     assert later[-2] / 3500 == pytest.approx(2 / 7, abs=0.05)
@@ -173,13 +173,13 @@ def test_resampling_draws_the_bot_s_tiles_to_come_evenly_this_round_s_too_while_
     env = table(2, bot_tiles=[[0, 2, 4]] * 6)
     play_until(env, "bid")
     rng = np.random.default_rng(0)
-    samples = [resample(env.game, 0, rng)["bot_tiles"][0] for _ in range(3000)]
+    samples = [resample(env.states, 0, rng)["bot_tiles"][0] for _ in range(3000)]
     for round_index in (0, 5):
         drawn = Counter(tuple(sample[round_index].tolist()) for sample in samples)
         assert set(drawn) == {(0, 2, 4), (1, 3, 5), (2, 4, 6)}
         assert min(drawn.values()) > 880  # 1000 expected, sd 26
     bids(env, 0, 0)
-    assert all(resample(env.game, 0, rng)["bot_tiles"][0, 0].tolist() == [0, 2, 4] for _ in range(30))
+    assert all(resample(env.states, 0, rng)["bot_tiles"][0, 0].tolist() == [0, 2, 4] for _ in range(30))
 
 
 def test_a_resampled_environment_does_not_know_the_seed() -> None:
@@ -207,6 +207,6 @@ def test_a_closed_hand_is_seen_by_its_owner_only() -> None:
     other = table()
     play_until(other, "bid")
     play(other, "player_0 bid 0")
-    assert seen_by(env.game, 0) != seen_by(other.game, 0)
+    assert seen_by(env.states, 0) != seen_by(other.states, 0)
     for seat in (1, 2, 3):
-        assert seen_by(env.game, seat) == seen_by(other.game, seat)
+        assert seen_by(env.states, seat) == seen_by(other.states, seat)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from symphony9_env.render.drawing import Drawing, Text, bounds, text_width
-from symphony9_env.render.look import MARKS, faded
 from symphony9_env.render.pixels import text_length, to_array, to_png
 from symphony9_env.render.svg import to_html, to_svg
+from symphony9_env.render.theme import MARKS, faded
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -17,7 +17,7 @@ import pytest
 from symphony9_env import symphony9_v0
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.single import SingleSeatEnv
-from symphony9_env.render import showing
+from symphony9_env.render import render_modes
 from symphony9_env.render.window import Window
 
 pygame = pytest.importorskip("pygame")
@@ -35,7 +35,7 @@ def dummy_screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a fresh process."""
-    monkeypatch.setattr(showing, "_noted", set())
+    monkeypatch.setattr(render_modes, "_noted", set())
 
 
 def without(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
@@ -169,11 +169,11 @@ def test_copies_have_no_window(dummy_screen: None) -> None:
     single.reset(seed=1)
     for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
         assert twin.render_mode == "human"
-        assert twin._showing._window is None
+        assert twin._renderer._window is None
         assert twin.record() == env.record()
         twin.close()
         assert pygame.display.get_init()  # the original's is still open
-    assert copy.deepcopy(single)._showing._window is None
+    assert copy.deepcopy(single)._renderer._window is None
     assert env.resampled(0, np.random.default_rng(0)).render_mode is None
     single.close()
     env.close()

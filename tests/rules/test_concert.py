@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symphony9_env.rules.state import look_at
-from tests.table import (
+from symphony9_env.rules.state import game_at
+from tests.scenarios import (
     at_concert,
     bids,
     cubes_of,
@@ -85,7 +85,7 @@ def test_r14_a_contributed_token_counts_as_sold_and_brings_no_change() -> None:
     assert see(env, 0).outcome == "low"
     assert money(env)[0] == 20 - 4
     assert see(env, 0).boards[0].furniture == (6, 8)
-    look_at(env.game).compositions[0, 3] = 1  # the plain table has 4A with Mozart: $5 at level 1
+    game_at(env.states).compositions[0, 3] = 1  # the plain table has 4A with Mozart: $5 at level 1
     assert see(env, 0).points.breakdown["mozart"] == 5
 
 
@@ -239,7 +239,7 @@ def test_r6_the_bot_is_never_punished_nor_saves_others() -> None:
 
 def test_r15_discards_come_from_the_earlier_cubes_first_and_piles_merge_at_cleanup() -> None:
     env = at_concert(budget=[0, 0, 2, 2, 2, 2])
-    game = look_at(env.game)
+    game = game_at(env.states)
     game.earlier_cubes[0, 5] = 1
     game.new_cubes[0, 5] = 2
     place(env)
@@ -248,7 +248,7 @@ def test_r15_discards_come_from_the_earlier_cubes_first_and_piles_merge_at_clean
     assert see(env, 0).boards[0].new_cubes[5] == 0
 
     env = at_concert(budget=[0, 0, 2, 2, 2, 2])
-    game = look_at(env.game)
+    game = game_at(env.states)
     game.earlier_cubes[0, 5] = 1
     game.new_cubes[0, 5] = 2
     place(env)
@@ -260,7 +260,7 @@ def test_r15_discards_come_from_the_earlier_cubes_first_and_piles_merge_at_clean
 
 def test_r15_a_penalty_takes_earlier_cubes_first() -> None:
     env = at_concert(cubes={1: {"bach": 1}}, budget=[0, 0, 2, 2, 2, 2])
-    game = look_at(env.game)
+    game = game_at(env.states)
     game.earlier_cubes[0, 5] = 1
     game.new_cubes[0, 5] = 1
     place(env)

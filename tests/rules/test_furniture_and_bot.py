@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from symphony9_env.rules.state import GIVE_UP, OVER, look_at
-from tests.table import (
+from symphony9_env.rules.state import GIVE_UP, OVER, game_at
+from tests.scenarios import (
     at_concert,
     bids,
     decision,
@@ -33,7 +33,7 @@ def test_r7_furniture_may_be_sold_at_any_own_decision_and_the_same_decision_is_a
         while decision(env)[1] != "over":
             player, asked = decision(env)
             seat = int(player[-1])
-            look_at(env.game).furniture[seat] = 1
+            game_at(env.states).furniture[seat] = 1
             place(env)
             before = (money(env)[seat], see(env, seat).pending)
             play(env, "sell 6")
@@ -43,7 +43,7 @@ def test_r7_furniture_may_be_sold_at_any_own_decision_and_the_same_decision_is_a
             met.add(asked)
             names = [name for name in legal(env) if not name.startswith("sell")]
             play(env, names[int(rng.integers(len(names)))])
-            game = look_at(env.game)
+            game = game_at(env.states)
             game.sales[:] = 0
     assert met >= {"take", "take_for_bot", "buy_4", "buy_8", "announce", "bid", "discard", "sell"}
 
@@ -58,7 +58,7 @@ def test_r7_a_pick_for_the_bot_may_come_after_a_sale() -> None:
 
 def test_r8_after_round_six_each_with_furniture_is_asked_once_more() -> None:
     env = table(start_player=1)
-    place(env, step=GIVE_UP, round_index=5, turn=3, outcome=4, contribution=[0, 0, 0, 0], pending=1,
+    place(env, phase=GIVE_UP, round_index=5, turn=3, outcome=4, contribution=[0, 0, 0, 0], pending=1,
           player=0, furniture=[[1, 1, 1], [0, 0, 0], [0, 1, 0], [1, 0, 1]])  # fmt: skip
     give(env, 0, handel=1)
     play(env, "player_0 discard handel")
@@ -76,7 +76,7 @@ def test_nothing_is_asked_after_round_six_of_those_without_furniture() -> None:
     env = at_concert(budget=[0] * 2 + [2] * 4)
     place(env, round_index=5, furniture=[[0, 0, 0]] * 4)
     bids(env, 8, 8, 8, 8)
-    assert look_at(env.game).step == OVER
+    assert game_at(env.states).step == OVER
 
 
 # The bot.
@@ -84,9 +84,9 @@ def test_nothing_is_asked_after_round_six_of_those_without_furniture() -> None:
 
 def test_r9_the_bot_is_ranked_for_tile_4b_like_a_player() -> None:
     env = table(2, scoring={"handel": "4B", "bach": "1A", "haydn": "2A", "mozart": "3A", "beethoven": "5A"})
-    look_at(env.game).compositions[:3, 0] = [1, 2, 3]
+    game_at(env.states).compositions[:3, 0] = [1, 2, 3]
     assert [total - 15 for total in scores(env)] == [6, 9]
-    look_at(env.game).compositions[:3, 0] = [1, 0, 1]
+    game_at(env.states).compositions[:3, 0] = [1, 0, 1]
     assert [total - 15 for total in scores(env)] == [12, 0]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.state import SELL_LAST, look_at
-from tests.table import (
+from symphony9_env.rules.state import SELL_LAST, game_at
+from tests.scenarios import (
     place,
     play,
     scores,
@@ -25,7 +25,7 @@ def tile_score(num_players: int, tile: str, own: int, **fields: Any) -> float:
     names = list(setup(num_players)["tracks"])
     env = table(num_players, scoring={name: tile if name == "handel" else next(others) for name in names})
     place(env, **fields)
-    look_at(env.game).compositions[0, 0] += own
+    game_at(env.states).compositions[0, 0] += own
     return see(env, 0).points.breakdown["handel"]
 
 
@@ -67,14 +67,14 @@ def test_without_a_tile_a_colour_scores_nothing() -> None:
 
 def test_r11_points_are_exact_thirds() -> None:
     env = table(scoring=dict(zip(setup()["tracks"], ["4B", "1A", "2A", "3A", "5A", "6A"], strict=True)))
-    look_at(env.game).compositions[:, 0] = [2, 1, 1, 1]
+    game_at(env.states).compositions[:, 0] = [2, 1, 1, 1]
     assert [Fraction(total).limit_denominator(6) - 15 for total in scores(env)] == [20] + [Fraction(16, 3)] * 3
 
 
 def test_money_furniture_and_last_works_score() -> None:
     env = table()
     place(env, money=[11, 12, 0, 2], furniture=[[1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]], dead=[0, 1, 0, 0, 0, 0])
-    look_at(env.game).compositions[1, 1] = 2
+    game_at(env.states).compositions[1, 1] = 2
     sheet = [see(env, seat).points.breakdown for seat in range(4)]
     assert [points["money"] for points in sheet] == [3, 4, 0, 0]
     assert [points["furniture"] for points in sheet] == [2, 7, 0, 9]
@@ -84,9 +84,9 @@ def test_money_furniture_and_last_works_score() -> None:
 def end_with(points: list[int], tiles: list[int]) -> RawEnv:
     """A finished game in which everyone has this many points (all of them money) and worthless tiles."""
     env = table(len(points))
-    place(env, step=SELL_LAST, round_index=5, turn=len(points) - 1, player=len(points) - 1, pending=1,
+    place(env, phase=SELL_LAST, round_index=5, turn=len(points) - 1, player=len(points) - 1, pending=1,
           furniture=[[0] * 3] * 4)  # fmt: skip
-    game = look_at(env.game)
+    game = game_at(env.states)
     game.furniture[len(points) - 1] = [1, 0, 0]
     for player, (value, count) in enumerate(zip(points, tiles, strict=True)):
         game.compositions[player, 1] = count  # 2A with no success: nothing

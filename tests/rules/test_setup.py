@@ -9,9 +9,9 @@ import numpy as np
 
 from symphony9_env.actions import NO_TOKEN
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.deals import read_setup
 from symphony9_env.rules.state import GAME, NONE
-from tests.table import (
+from symphony9_env.setup_format import read_setup
+from tests.scenarios import (
     decision,
     finish,
     legal,
@@ -29,7 +29,7 @@ def test_r16_schubert_s_board_is_left_out_with_fewer_than_four() -> None:
         for seed in range(60):
             env.reset(seed=seed)
             used |= {json.dumps(track) for track in env.record()["setup"]["tracks"].values()}
-        components = env.options.load_components()
+        components = env.options.variant.load_components()
         schubert = {json.dumps(components.track("schubert", side, num_players)) for side in "AB"}
         others = {
             json.dumps(components.track(name, side, num_players))
@@ -58,10 +58,10 @@ def test_a_deal_has_everything_in_the_right_number() -> None:
         env = RawEnv(num_players=num_players, tracks="random")
         for seed in range(50):
             env.reset(seed=seed)
-            dealt = read_setup(env.game, 0)
+            dealt = read_setup(env.states, 0)
             # write_setup checks charts, budget, tiles and tracks: a dealt game must pass as one by hand
             env.reset(options={"setup": dealt})
-            assert read_setup(env.game, 0) == dealt
+            assert read_setup(env.states, 0) == dealt
 
 
 def test_scoring_sides_follow_the_option() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symphony9_env.rules.state import look_at
-from tests.table import (
+from symphony9_env.rules.state import game_at
+from tests.scenarios import (
     bids,
     cubes_of,
     decision,
@@ -44,7 +44,7 @@ def test_r1_reputation_is_that_of_the_rightmost_uncovered_space(
 
 def test_r1_a_musician_without_uncovered_space_is_junior_to_one_with_reputation_0() -> None:
     env = table(tracks={"handel": [[0, 19]], "bach": [[0, 0], [9, 19]]})
-    places = {musician.name: musician.place for musician in see(env, 0).musicians}
+    places = {musician.name: musician.rank for musician in see(env, 0).musicians}
     assert places["bach"] < places["handel"]
 
 
@@ -128,7 +128,7 @@ def test_composition_ties_go_to_the_nearest_to_the_start_player() -> None:
     for board, cubes in enumerate([{"handel": 3}, {"handel": 3}, {"bach": 1}, {"handel": 1}]):
         give(env, board, **cubes)
     play(env, *["pass"] * 4)
-    tiles = look_at(env.game).compositions[:, 0].tolist()
+    tiles = game_at(env.states).compositions[:, 0].tolist()
     assert tiles == [1, 0, 0, 0]  # 2, 3, 0, 1 is the order
     assert cubes_of(env, 0) == {"handel": 2}  # floor of half is given up
     assert cubes_of(env, 1) == {"handel": 3}
@@ -140,7 +140,7 @@ def test_the_bot_wins_every_composition_tie_it_is_in() -> None:
     for board in range(3):
         give(env, board, handel=2)
     play(env, "pass", "pass")
-    assert look_at(env.game).compositions[:, 0].tolist() == [0, 0, 1, 0]
+    assert game_at(env.states).compositions[:, 0].tolist() == [0, 0, 1, 0]
     assert [cubes_of(env, board)["handel"] for board in range(3)] == [2, 2, 1]
 
 
@@ -151,8 +151,8 @@ def test_no_cubes_no_tile_and_a_musician_emptied_this_round_still_gives_his() ->
     for board in range(4):
         give(env, board, **({"handel": 1} if board == 3 else {}))
     play(env, *["pass"] * 4)
-    assert look_at(env.game).compositions.sum() == 1
-    assert look_at(env.game).compositions[3, 0] == 1
+    assert game_at(env.states).compositions.sum() == 1
+    assert game_at(env.states).compositions[3, 0] == 1
     assert cubes_of(env, 3) == {"handel": 1}  # a single cube is not given up
 
 
@@ -165,8 +165,8 @@ def test_the_dead_give_no_tile_but_perform() -> None:
     assert see(env, 0).musicians[0].is_dead
     for board in range(4):
         give(env, board, handel=board)
-    tiles = look_at(env.game).compositions[:, 0].sum()
+    tiles = game_at(env.states).compositions[:, 0].sum()
     play(env, *["pass"] * 4)
-    assert look_at(env.game).compositions[:, 0].sum() == tiles
+    assert game_at(env.states).compositions[:, 0].sum() == tiles
     bids(env, 4, 4, 4, 4)  # high class: 16
     assert see(env, 0).performing == ("handel",)

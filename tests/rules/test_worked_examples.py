@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.state import CONTRIBUTE, look_at
-from tests.table import bids, cubes_of, decision, give, legal, money, place, play, scores, see, setup, table
+from symphony9_env.rules.state import CONTRIBUTE, game_at
+from tests.scenarios import bids, cubes_of, decision, give, legal, money, place, play, scores, see, setup, table
 
 ANA, BEN, CARL, DAVID = range(4)
 STARTING = [["handel"], ["bach", "beethoven"], ["haydn", "mozart"], ["schubert"]]
@@ -43,7 +43,7 @@ def test_sponsor_round_p8(sponsored: RawEnv) -> None:
 def test_compositions_p9(sponsored: RawEnv) -> None:
     """Carl's red, Ben's yellow and purple, David's green and brown, Ana's blue; each gives up one cube."""
     play(sponsored, "player_3 take schubert")
-    tiles = look_at(sponsored.game).compositions
+    tiles = game_at(sponsored.states).compositions
     assert tiles.tolist() == [
         [0, 0, 0, 1, 0, 0],
         [0, 1, 0, 0, 1, 0],
@@ -74,7 +74,7 @@ def concert_table(**changes: Any) -> RawEnv:
 def test_ranking_p10() -> None:
     """Handel above Schubert (nearer the top), Mozart above Bach (further right)."""
     view = see(concert_table(), ANA)
-    ranked = sorted(view.musicians, key=lambda musician: musician.place)
+    ranked = sorted(view.musicians, key=lambda musician: musician.rank)
     assert [musician.name for musician in ranked] == ["handel", "schubert", "mozart", "bach", "beethoven", "haydn"]
     assert [musician.fame for musician in ranked] == ["high", "medium", "medium", "medium", "low", "low"]
 
@@ -82,7 +82,7 @@ def test_ranking_p10() -> None:
 def test_successful_concert_p10_p11() -> None:
     """4 + 0 + 5 + 2 and a budget of 2 make 13: medium; Carl, who gave most, gets $5 more."""
     env = concert_table(budget=[2, 2, 2, 2, 0, 0])
-    place(env, step=CONTRIBUTE, pending=1)
+    place(env, phase=CONTRIBUTE, pending=1)
     give(env, ANA, handel=2, mozart=1, schubert=1)
     give(env, BEN, bach=1, haydn=1, beethoven=1)
     give(env, CARL, handel=2, haydn=1, mozart=2)
@@ -101,7 +101,7 @@ def test_successful_concert_p10_p11() -> None:
 def test_failed_concert_p12() -> None:
     """1 + 1 + 4 + 3 - 2 = 7: too little; Ana and Ben gave least and give up a cube each; nobody pays."""
     env = concert_table(budget=[-2, 2, 2, 2, 0, 0])
-    place(env, step=CONTRIBUTE, pending=1)
+    place(env, phase=CONTRIBUTE, pending=1)
     give(env, ANA, handel=2, mozart=1)
     give(env, BEN, bach=1)
     bids(env, 1, 1, 4, 3)
@@ -118,8 +118,8 @@ def test_failed_concert_p12() -> None:
 def test_deaths_and_marker_p13() -> None:
     """Round five: Bach and Haydn are emptied, die at its end, and the marker goes from Ana to David."""
     env = concert_table()
-    place(env, step=CONTRIBUTE, pending=1, round_index=4)
-    game = look_at(env.game)
+    place(env, phase=CONTRIBUTE, pending=1, round_index=4)
+    game = game_at(env.states)
     for row in (1, 2):
         game.cubes_left[row] = 0
         game.num_uncovered[row] = game.track_length[row]
@@ -148,7 +148,7 @@ def test_deaths_and_marker_p13() -> None:
 )
 def test_tile_4b_tables_p15(tiles: list[int], points: list[int]) -> None:
     env = table(scoring=dict(zip(setup()["tracks"], ["4B", "1A", "2A", "3A", "5A", "6A"], strict=True)))
-    look_at(env.game).compositions[:, 0] = tiles
+    game_at(env.states).compositions[:, 0] = tiles
     without = 20 // 3 + 9  # money and furniture; no other colour has a composition
     assert [total - without for total in scores(env)] == points
 
@@ -185,7 +185,7 @@ def test_bot_contribution_p19() -> None:
         bot_tiles=[[1, 3, 5]] * 6,
         budget=[0, 0, 2, 2, 2, 2],
     )
-    place(env, step=CONTRIBUTE, pending=1)
+    place(env, phase=CONTRIBUTE, pending=1)
     for board, cubes in enumerate([{}, {}, {"handel": 2, "mozart": 2, "bach": 1}]):
         give(env, board, **cubes)
     bids(env, 5, 4)

@@ -12,11 +12,11 @@ import torch
 from symphony9_env import agents
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.batched import BatchedGames
+from training.behaviour_cloning import fit, play_chunk
 from training.config import Settings, parse_settings
 from training.network import make_card, set_weights, weights_of
 from training.train import make_env, make_model
 from training.vec_env import SelfPlayVecEnv
-from training.warm_start import fit, play_chunk
 
 TINY: dict[str, Any] = {
     "total_steps": 1024,
@@ -95,7 +95,7 @@ def test_rewards_are_wins_and_a_part_of_the_points(tmp_path: Path) -> None:
     by_shaping = []
     for shaping in (0.0, 0.5):
         env, _ = made(tmp_path, chosen)
-        env.shaping = shaping
+        env.set_shaping(shaping)
         env.reset()
         rng = np.random.default_rng(0)
         sums, wins = [], []
@@ -109,7 +109,7 @@ def test_rewards_are_wins_and_a_part_of_the_points(tmp_path: Path) -> None:
             for row in np.flatnonzero(dones):
                 assert infos[row]["terminal_observation"].shape == env.observation_space.shape
                 sums.append(totals[row])
-                wins.append(env.games.games.final_ranks[row])
+                wins.append(env.vector_env.batch.final_ranks[row])
                 totals[row] = 0
         by_shaping.append(np.array(sums))
         assert len(sums) > 20
@@ -148,7 +148,7 @@ def test_the_pool_tells_who_ended_ahead(tmp_path: Path) -> None:
     chosen = settings(opponents={"latest": 0, "past": 0, "fixed": {"greedy": 1, "random": 0}})
     env, _ = made(tmp_path, chosen)
     env.reset()
-    seats = env.games.seats
+    seats = env.vector_env.seats
     ranks = np.full((16, 3), 1.0)
     ranks[np.arange(16), seats] = 3
     env.pool.end(np.arange(16), seats, ranks)

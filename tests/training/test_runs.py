@@ -16,14 +16,14 @@ import pytest
 import torch
 import yaml
 
-from evaluation.console import run
-from evaluation.matches import against
 from symphony9_env import agents, files
-from symphony9_env.options import Options
+from symphony9_env.arena.console import run
+from symphony9_env.arena.matches import against
+from symphony9_env.options import Variant
 from tests.training.test_learner import TINY, settings
-from training import saves, train
+from training import checkpoints, train
 from training.callbacks import BetweenUpdates
-from training.saves import RunFolder
+from training.checkpoints import RunFolder
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -80,7 +80,7 @@ def test_a_stop_changes_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(BetweenUpdates, "_on_rollout_start", stopping)
         assert train.train(settings(), folder).stopped
-    state = saves.read(folder)
+    state = checkpoints.read(folder)
     assert state["num_timesteps"] == stop_at
     torch.manual_seed(99)
     np.random.seed(99)
@@ -117,7 +117,7 @@ def test_a_run_that_is_killed_or_interrupted_goes_on(tmp_path: Path, kind: signa
         assert running.returncode == 130
         assert f"--resume {out}" in said
         assert "stopping after this update" in errors
-    before = saves.read(RunFolder(out))
+    before = checkpoints.read(RunFolder(out))
     assert before["num_timesteps"] < 1_000_000
     # Shorten what is left, as nobody would wait for it.
     before["settings"] = settings(total_steps=before["num_timesteps"] + 256).model_dump_json()
@@ -143,7 +143,7 @@ def test_a_save_that_fails_leaves_the_one_before(
     monkeypatch.setattr(torch, "save", half)
     with pytest.raises(ValueError, match=r"can't be written .No space left on device.; the save before stands"):
         train.train(settings(), folder)
-    assert saves.read(folder)["num_timesteps"] == 1024
+    assert checkpoints.read(folder)["num_timesteps"] == 1024
     assert [path.name for path in folder.path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -197,7 +197,7 @@ def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
     )
     folder = RunFolder(tmp_path / "learning")
     train.train(chosen, folder)
-    wins = against(agents.make(folder.last, seed=1), agents.make("random", seed=2), Options(num_players=2), 400, 5)
+    wins = against(agents.make(folder.last, seed=1), agents.make("random", seed=2), Variant(num_players=2), 400, 5)
     assert wins.value > LEARNING_BAR
 
 
@@ -214,22 +214,22 @@ def test_settings_are_kept_with_the_run(straight: RunFolder, tmp_path: Path) -> 
 
 
 def test_a_best_response_is_trained_against_one_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from training import response
+    from training import best_response
 
-    chosen = response.response_settings("policy", Options(num_players=2), 1000, 3)
+    chosen = best_response.response_settings("policy", Variant(num_players=2), 1000, 3)
     assert chosen.start_from is not None
     assert chosen.opponents.fixed == {"policy": 1}
-    assert response.response_settings("greedy", Options(num_players=2), 1000, 3).warm_start.agent == "planner"
+    assert best_response.response_settings("greedy", Variant(num_players=2), 1000, 3).warm_start.agent == "planner"
     tiny = settings(
         total_steps=256,
         opponents={"latest": 0, "past": 0, "fixed": {"greedy": 1}},
         evaluation={"every": 256, "games": 6, "opponents": ["greedy"]},
     )
-    monkeypatch.setattr(response, "response_settings", lambda *_: tiny)
+    monkeypatch.setattr(best_response, "response_settings", lambda *_: tiny)
     out = tmp_path / "response"
-    best = response.train_response("greedy", Options(num_players=3), out, 256, 0)
+    best = best_response.train_response("greedy", Variant(num_players=3), out, 256, 0)
     assert agents.load_policy(best)[0].num_players == (3,)
-    assert response.train_response("greedy", Options(num_players=3), out, 256, 0) == best  # nothing left to do
-    monkeypatch.setattr(response, "response_settings", lambda *_: settings())
+    assert best_response.train_response("greedy", Variant(num_players=3), out, 256, 0) == best  # nothing left to do
+    monkeypatch.setattr(best_response, "response_settings", lambda *_: settings())
     with pytest.raises(ValueError, match="holds another training"):
-        response.train_response("greedy", Options(num_players=3), out, 256, 0)
+        best_response.train_response("greedy", Variant(num_players=3), out, 256, 0)

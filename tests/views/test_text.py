@@ -9,7 +9,7 @@ from symphony9_env.actions import NAMES
 from symphony9_env.rules.state import DECISIONS
 from symphony9_env.views import describe
 from symphony9_env.views.text import QUESTIONS
-from tests.table import at_concert, bids, decision, finish, legal, play, play_until, see, table
+from tests.scenarios import at_concert, bids, decision, finish, legal, play, play_until, see, table
 
 
 def test_every_decision_has_a_question() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from symphony9_env.components import CLASSES, FURNITURE_VALUES, MUSICIANS, SCORING_METHODS, scoring_method
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.state import DECISIONS, OUTCOMES, look_at
+from symphony9_env.rules.state import DECISIONS, OUTCOMES, game_at
 from symphony9_env.views import (
     FIELDS,
     LEDGER_FIELDS,
@@ -26,7 +26,7 @@ from symphony9_env.views import (
 )
 from symphony9_env.views.fields import CUBES_UNIT, MONEY_SHOWN, MONEY_UNIT, TILES_UNIT, TOTAL_UNIT
 from tests.properties.strategies import positions
-from tests.table import place, see, table
+from tests.scenarios import place, see, table
 
 Vector = NDArray[np.float32]
 
@@ -65,7 +65,7 @@ def expected_of_table(view: SeatView) -> dict[str, Any]:
         "decision": one_hot(len(DECISIONS), DECISIONS.index(view.decision)),
         "pending": [view.pending / 2],
         "reputation": padded([m.reputation / 9 for m in musicians], 6),
-        "place": padded([(7 - m.place) / 6 for m in musicians], 6),
+        "place": padded([(7 - m.rank) / 6 for m in musicians], 6),
         "fame": padded([one_hot(3, CLASSES.index(m.fame)) for m in musicians], 6, 3),
         "dead": padded([m.is_dead for m in musicians], 6),
         "cubes_left": padded([m.cubes_left / 20 for m in musicians], 6),
@@ -128,8 +128,8 @@ def test_every_field_means_what_the_table_says(env: RawEnv) -> None:
         vector = env.observe(agent)["observation"]
         view = see(env, seat, env.options.ledger)
         expected = {**expected_of_table(view), **expected_of_seats(view)}
-        expected["discussion"] = [float(env.options.discussion)]
-        expected["seniority"] = padded(look_at(env.game).num_uncovered[: len(view.musicians)] / 8, 6)
+        expected["discussion"] = [float(env.options.variant.discussion)]
+        expected["seniority"] = padded(game_at(env.states).num_uncovered[: len(view.musicians)] / 8, 6)
         if env.options.ledger:
             expected |= expected_of_ledger(view)
         assert set(expected) == {field.name for field in observation_fields(env.options.ledger)}
@@ -140,7 +140,7 @@ def test_every_field_means_what_the_table_says(env: RawEnv) -> None:
 @settings(max_examples=60, deadline=None)
 @given(positions())
 def test_the_state_holds_everything(env: RawEnv) -> None:
-    game = look_at(env.game)
+    game = game_at(env.states)
     count = env.options.num_players
     state = env.state()
     assert state.shape == (STATE_SIZE,)

@@ -12,7 +12,7 @@ import numpy as np
 from starlette.testclient import TestClient
 
 from symphony9_env.web.app import make_app
-from symphony9_env.web.keeping import Tables
+from symphony9_env.web.table_store import Tables
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from symphony9_env.rules.state import look_at
+from symphony9_env.rules.state import game_at
 from tests.properties.test_secrets import change_secrets
 from tests.web.service import bearer, look, move, server, set_up
 
@@ -41,12 +41,12 @@ def test_what_is_hidden_from_a_seat_is_not_in_what_it_receives(num_players: int,
         tokens = set_up(client, tables, *[None] * num_players, seed=3, options={"discussion": True})
         table = tables.by_id["0001"]
         while not table.is_over:
-            true = table.env.game.copy()
+            true = table.env.states.copy()
             for seat, token in enumerate(tokens):
                 raw = client.get("/api/seat", headers=bearer(token)).content
-                change_secrets(look_at(table.env.game), seat, rng)
+                change_secrets(game_at(table.env.states), seat, rng)
                 assert client.get("/api/seat", headers=bearer(token)).content == raw
-                table.env.game[:] = true
+                table.env.states[:] = true
                 with client.websocket_connect("/api/seat/events") as socket:
                     socket.send_text(token)
                     message = socket.receive_text()
@@ -71,9 +71,9 @@ def test_the_log_tells_the_same_whatever_the_others_own(num_players: int, tmp_pa
         for _ in range(2):
             set_up(client, tables, *[None] * num_players, seed=9)
         one, other = tables.by_id.values()
-        look_at(other.env.game).money[:num_players] += 17
-        look_at(other.env.game).budget[5] = -look_at(other.env.game).budget[5] or 2
-        while look_at(one.env.game).round_index < 5:
+        game_at(other.env.states).money[:num_players] += 17
+        game_at(other.env.states).budget[5] = -game_at(other.env.states).budget[5] or 2
+        while game_at(one.env.states).round_index < 5:
             action = int(rng.choice([choice["action"] for choice in one.message(one.env.deciding_seat)["choices"]]))
             before = len(one.log)
             one.play(action)

@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, expect
 
 from symphony9_env import records, symphony9_v0
 from symphony9_env.agents import make
+from symphony9_env.replay.html_export import replay_page
+from symphony9_env.replay.replay_data import read_games
 from symphony9_env.web.app import make_app, make_watch_app
-from symphony9_env.web.export import replay_page
-from symphony9_env.web.keeping import Tables
-from symphony9_env.web.replay import read_games
+from symphony9_env.web.table_store import Tables
 from tests.web.browser import Screen, chromium, running
 from tests.web.report import report
 

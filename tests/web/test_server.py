@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from symphony9_env import records
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.web.app import MAX_BODY, MAX_SOCKETS, make_app
-from symphony9_env.web.keeping import Tables
+from symphony9_env.web.table_store import Tables
 from symphony9_env.web.tables import Table
 from tests.web.browser import running
 from tests.web.report import report
@@ -65,12 +65,12 @@ def test_a_bad_move_is_refused_and_the_game_is_unharmed(body: Any, status: int, 
         (token, _) = set_up(client, tables, None, None, seed=12)
         table = tables.by_id["0001"]
         token = (token, _)[table.env.deciding_seat]
-        before = table.env.game.tobytes(), look(client, token)
+        before = table.env.states.tobytes(), look(client, token)
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         answer = client.post("/api/seat/move", content=content, headers=bearer(token))
         assert answer.status_code == status
         assert reason in answer.json()["error"]
-        assert (table.env.game.tobytes(), look(client, token)) == before
+        assert (table.env.states.tobytes(), look(client, token)) == before
         assert move(client, token, 0, 0).status_code == 200
 
 

@@ -11,11 +11,11 @@ import pytest
 from symphony9_env import records
 from symphony9_env.actions import number
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.rules.state import look_at
+from symphony9_env.rules.state import game_at
 from symphony9_env.views import seat_view
 from symphony9_env.web.scene import choices, scene, setting
 from symphony9_env.web.story import Event, opening, tell
-from tests.table import at_concert, bids, finish, legal, random_legal, table
+from tests.scenarios import at_concert, bids, finish, legal, random_legal, table
 
 GAMES = sorted((Path(__file__).parent.parent / "records").glob("*.json"))
 
@@ -24,9 +24,9 @@ def told(env: RawEnv, *moves: str) -> list[Event]:
     """The lines that these moves add."""
     lines = []
     for name in moves:
-        before = env.game.copy()
+        before = env.states.copy()
         env.step(number(name))
-        lines += tell(before, number(name), env.game)
+        lines += tell(before, number(name), env.states)
     return lines
 
 
@@ -36,7 +36,7 @@ def texts(lines: list[Event], kind: str) -> list[tuple[int | None, str]]:
 
 def test_a_round_is_told_from_the_first_cube_to_the_concert() -> None:
     env = table(3, start_player=1, budget=[2, 2, 2, 2, 0, 0])
-    assert opening(env.game) == [
+    assert opening(env.states) == [
         {"kind": "round", "seat": None, "text": "Round 1"},
         {"kind": "move", "seat": 1, "text": "is the start player"},
     ]
@@ -75,7 +75,7 @@ def test_all_cubes_that_come_and_go_are_told(num_players: int) -> None:
     for seed in range(6):
         env = RawEnv(num_players=num_players)
         env.reset(seed=seed)
-        held = [int(look_at(env.game).earlier_cubes[board].sum()) for board in range(4)]
+        held = [int(game_at(env.states).earlier_cubes[board].sum()) for board in range(4)]
         while not all(env.terminations.values()):
             for line in told(env, policy(env, legal(env))):
                 seat, text = line["seat"], line["text"]
@@ -89,7 +89,7 @@ def test_all_cubes_that_come_and_go_are_told(num_players: int) -> None:
                     held[seat] -= len(text.partition("gives up a cube of ")[2].split(" and "))
                 elif "gives up a " in text:
                     held[seat] -= 1
-            game = look_at(env.game)
+            game = game_at(env.states)
             assert held == [int(game.earlier_cubes[board].sum() + game.new_cubes[board].sum()) for board in range(4)]
 
 
@@ -112,10 +112,10 @@ def test_all_money_that_changes_hands_is_told(num_players: int) -> None:
         gave = [0] * num_players
         policy = random_legal(rng)
         while not all(env.terminations.values()):
-            before = env.game.copy()
+            before = env.states.copy()
             name = policy(env, legal(env))
             env.step(number(name))
-            for line in tell(before, number(name), env.game):
+            for line in tell(before, number(name), env.states):
                 seat, text = line["seat"], line["text"]
                 if line["kind"] == "gave" and seat is not None and seat < num_players:
                     coins, *furniture = (int(amount) for amount in re.findall(r"\$(\d+)", text))
@@ -124,13 +124,13 @@ def test_all_money_that_changes_hands_is_told(num_players: int) -> None:
                     counted = [money - paid for money, paid in zip(counted, gave, strict=True)]
                 elif seat is not None and (found := re.search(r"(sells furniture for|receives|pays) \$(\d+)", text)):
                     counted[seat] += int(found[2]) * (-1 if found[1] == "pays" else 1)
-            assert counted == look_at(env.game).money[:num_players].tolist()
+            assert counted == game_at(env.states).money[:num_players].tolist()
 
 
 @pytest.mark.parametrize("path", GAMES, ids=lambda path: path.stem)
 def test_every_choice_of_whole_games_can_be_shown(path: Path) -> None:
     for env in records.replay(records.load(path)):
-        view = seat_view(env.game, 0, env.deciding_seat)
+        view = seat_view(env.states, 0, env.deciding_seat)
         shown = choices(view)
         assert [choice["action"] for choice in shown] == list(view.legal)
         assert all(choice["label"] for choice in shown)
@@ -151,12 +151,12 @@ def test_what_a_cube_does_to_a_reputation_is_said_before_it_is_taken() -> None:
         env = RawEnv(num_players=4)
         env.reset(seed=seed)
         while not all(env.terminations.values()):
-            view = seat_view(env.game, 0, env.deciding_seat)
+            view = seat_view(env.states, 0, env.deciding_seat)
             choice = rng.choice(np.array(choices(view), dtype=object))
             before = [musician.reputation for musician in view.musicians]
             env.step(choice["action"])
             if choice["kind"] == "take" and view.decision == "take" and view.pending == 2:
-                after = int(env.game["reputation"][0][choice["row"]])
+                after = int(env.states["reputation"][0][choice["row"]])
                 found = re.search(r"reputation (\d+) → (\d+)", choice["note"])
                 expected = (int(found[1]), int(found[2])) if found else (before[choice["row"]],) * 2
                 assert (before[choice["row"]], after) == expected
@@ -166,7 +166,7 @@ def test_what_a_cube_does_to_a_reputation_is_said_before_it_is_taken() -> None:
 
 def test_finished_games_have_a_score_sheet_and_others_have_none() -> None:
     env = table(3)
-    assert scene(seat_view(env.game, 0, 0))["sheet"] is None
+    assert scene(seat_view(env.states, 0, 0))["sheet"] is None
     finish(env, np.random.default_rng(0))
-    sheet = scene(seat_view(env.game, 0, 0))["sheet"]
+    sheet = scene(seat_view(env.states, 0, 0))["sheet"]
     assert [line["total"] for line in sheet] == env.record()["result"]["scores"]

@@ -1,0 +1,41 @@
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
+"""The scripted strategies behind one compiled entry."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from symphony9_env.agents.greedy import greedy_move
+from symphony9_env.agents.investor import investor_move
+from symphony9_env.agents.planner import planner_move
+from symphony9_env.agents.random_moves import random_move
+from symphony9_env.compilation import entry, rule
+from symphony9_env.rules.chance import mix
+from symphony9_env.rules.state import Game
+from symphony9_env.views.visible import hide_unknown, public_digest
+
+STRATEGIES: Final = ("random", "greedy", "investor", "planner")
+RANDOM, GREEDY, INVESTOR, PLANNER = range(len(STRATEGIES))
+
+
+@rule
+def scripted_move(strategy: int, game: Game, stream: Any) -> int:
+    """Return a strategy's move for the seat to decide, in a state without what that seat can't know."""
+    if strategy == RANDOM:
+        return random_move(game, stream)
+    if strategy == GREEDY:
+        return greedy_move(game)
+    if strategy == INVESTOR:
+        return investor_move(game)
+    return planner_move(game)
+
+
+@entry
+def scripted_rows(strategy: int, states: Any, rows: Any, seed: Any, scratch: Any, actions: Any) -> None:
+    """Write an action for each of these rows; strategies see (and may change) a copy without hidden information."""
+    for index in range(len(rows)):
+        scratch[0] = states[rows[index]]
+        game = scratch[0]
+        hide_unknown(game, int(game.player))
+        actions[index] = scripted_move(strategy, game, mix(seed ^ public_digest(game)))

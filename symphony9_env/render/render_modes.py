@@ -1,0 +1,80 @@
+"""What an environment shows in each render mode."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symphony9_env.render.layout import draw
+from symphony9_env.render.pixels import need_pillow, to_array
+from symphony9_env.render.svg import to_html
+from symphony9_env.render.window import NoWindowError, Window
+from symphony9_env.views.seat import SeatView
+from symphony9_env.views.text import describe
+
+RENDER_MODES: Final = ("human", "ansi", "rgb_array")
+
+Rendered = str | NDArray[np.uint8] | None
+
+_noted: set[str] = set()  # reasons for text instead of a window that were told; once a process will do
+
+
+def check_render_mode(mode: str | None) -> str | None:
+    if mode is not None and mode not in RENDER_MODES:
+        allowed = ", ".join(repr(name) for name in (None, *RENDER_MODES))
+        raise ValueError(f"render_mode={mode!r}; allowed: {allowed}")
+    return mode
+
+
+def to_notebook_html(view: SeatView | None) -> str:
+    """A view for a notebook; None is a game not dealt yet."""
+    return "<p>Symphony No. 9: nothing is dealt yet, call reset().</p>" if view is None else to_html(draw(view))
+
+
+class Renderer:
+    """Shows views: as text, as pixels, or to people, in a window or else in print. A copy starts without a window."""
+
+    def __init__(self, frames_per_second: float) -> None:
+        self._frames_per_second = frames_per_second
+        self._window: Window | None = None
+        self._prints = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Renderer, (self._frames_per_second,)
+
+    def render(self, view: SeatView, mode: str | None) -> Rendered:
+        """Render a view as text or pixels, or show it to a person."""
+        if mode == "ansi":
+            return describe(view)
+        if mode == "rgb_array":
+            return to_array(draw(view))
+        if mode == "human":
+            self._show_to_people(view)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if one is open. What is shown later opens another."""
+        if self._window is not None:
+            self._window.close()
+        self._window = None
+
+    def _show_to_people(self, view: SeatView) -> None:
+        if self._window is None and not self._prints:
+            self._open()
+        if self._window is None:
+            print(describe(view) + "\n", flush=True)
+        elif not self._window.was_closed:
+            self._window.show(to_array(draw(view)))
+
+    def _open(self) -> None:
+        try:
+            need_pillow()
+            self._window = Window("Symphony No. 9", self._frames_per_second)
+        except (ImportError, NoWindowError) as reason:
+            self._prints = True
+            if str(reason) not in _noted:
+                _noted.add(str(reason))
+                print(f"symphony9_env: text instead of a window: {reason}", file=sys.stderr)

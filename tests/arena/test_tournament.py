@@ -1,0 +1,300 @@
+"""The tournament and exploit commands, as a person would use and misuse them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation import exploit
+from symphony9_env import records
+from symphony9_env.agents import Card, save_policy
+from symphony9_env.arena import tournament
+from symphony9_env.arena.console import run
+from symphony9_env.arena.games_csv import COLUMNS
+from tests.agents.test_protocol import random_weights
+
+SMALL = ["--agents", "random,greedy", "--num-players", "2", "--games", "12"]
+
+
+def play(out: Path, *more: str) -> dict[str, Any]:
+    tournament.main([*SMALL, "--out", str(out), *more])
+    return dict(json.loads((out / "results.json").read_text()))
+
+
+def test_a_tournament_leaves_its_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = play(tmp_path / "t", "--records", "3")
+    shown = capsys.readouterr().out
+    assert results["games"] == 12
+    for name in ("random", "greedy"):
+        one = results["agents"][name]
+        assert one["games"] == 12
+        low, high = one["win_rate_95"]
+        assert low <= one["win_rate"] <= high
+        low, high = one["rating_95"]
+        assert low <= one["rating"] <= high
+        assert one["mean_score"] > 0
+        assert name in shown
+    assert sum(one["win_rate"] for one in results["agents"].values()) == pytest.approx(1)
+    assert str(tmp_path / "t" / "report.html") in shown
+    with (tmp_path / "t" / "games.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert tuple(lines[0]) == COLUMNS
+    assert len(lines) == 24
+    kept = sorted((tmp_path / "t" / "records").iterdir())
+    assert len(kept) == 3
+    *_, last = records.replay(records.load(kept[0]))
+    assert last.record()["result"]["scores"] == [float(line["score"]) for line in lines[:2]]
+
+
+def test_the_same_command_gives_the_same_results_and_plays_nothing_twice(tmp_path: Path) -> None:
+    first = play(tmp_path / "a")
+    games = (tmp_path / "a" / "games.csv").read_bytes()
+    again = play(tmp_path / "a")
+    assert (tmp_path / "a" / "games.csv").read_bytes() == games
+    other = play(tmp_path / "b")
+    for results in (first, again, other):
+        results.pop("command")
+    assert first == again == other
+
+
+def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Half of the games, and a line that a kill cut in two."""
+    whole = play(tmp_path / "whole", "--games", "20")
+    play(tmp_path / "stopped", "--games", "8")
+    file = tmp_path / "stopped" / "games.csv"
+    lines = file.read_text().splitlines(keepends=True)
+    for cut in (lines[-1][:30], lines[-1], ""):  # in a line, in a game, between games
+        file.write_text("".join(lines[:-2]) + lines[-2] * (cut != "") + cut[:30])
+        results = play(tmp_path / "stopped", "--games", "20")
+        for one in (whole, results):
+            one.pop("command", None)
+        assert results == whole
+        assert file.read_bytes() == (tmp_path / "whole" / "games.csv").read_bytes()
+
+
+def test_ctrl_c_keeps_what_was_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played = tournament.Tournament._play_batch
+
+    def stopping(self: tournament.Tournament, numbers: range) -> None:
+        played(self, numbers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tournament.Tournament, "_play_batch", stopping)
+    status = run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")]))
+    assert status == 130
+    kept = json.loads((tmp_path / "t" / "results.json").read_text())["games"]
+    assert 0 < kept < 12
+    monkeypatch.undo()
+    assert play(tmp_path / "t")["games"] == 12
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_report_opens_without_a_network(tmp_path: Path) -> None:
+    play(tmp_path / "t")
+    page = Tags()
+    page.feed((tmp_path / "t" / "report.html").read_text())
+    assert page.tags.count("figure") == 9
+    assert page.tags.count("figcaption") == 9
+    assert "script" not in page.tags
+    for link in page.links:
+        assert link.startswith("#") or (tmp_path / "t" / link).exists(), link
+    for title in ("Ratings", "Head to head", "Seats", "Scoring tiles", "Concerts", "Bids", "Furniture", "Length"):
+        assert title in page.text
+
+
+def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Card(num_players=(2,), hidden=(4,))
+    monkeypatch.chdir(tmp_path)
+    name = "<b>&x.safetensors"
+    save_policy(tmp_path / name, card, random_weights(card))
+    tournament.main(["--agents", f"random,{name}", "--num-players", "2", "--games", "4", "--out", "t"])
+    page = Tags()
+    page.feed((tmp_path / "t" / "report.html").read_text())
+    assert "b" not in page.tags
+    assert name in page.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--agents", "random,planer"], "unknown agent 'planer'; did you mean 'planner'?"),
+        (["--agents", "random,random"], "'random' is named twice"),
+        (["--agents", "search,search:800"], "'search:800' is named twice"),
+        (["--agents", "random,"], "unknown agent ''"),
+        (["--agents", "search:0,random"], "agent 'search:0'; allowed"),
+        (["--num-players", "5"], "num_players=5; allowed: 2, 3, 4"),
+        (["--seed", "-1"], "seed=-1"),
+        (["--tracks", "modern"], "tracks='modern'"),
+        (["--components", "nowhere.toml"], "nowhere.toml"),
+        (["--agents", "random,missing.safetensors"], "policy missing.safetensors: no such file"),
+        (["--agents", "random", "--tables", "one-against-rest"], "needs two agents"),
+        (["--out", "/proc/nothing"], "--out /proc/nothing: can't be written to"),
+        (["--out", "/dev/null/x"], "--out /dev/null/x: can't be written to"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*SMALL, "--out", str(tmp_path / "t"), *arguments]
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1
+    assert said in error[0]
+    assert not (tmp_path / "t" / "games.csv").exists()
+
+
+def test_a_policy_for_other_player_counts_is_refused_before_anything_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = Card(num_players=(4,), hidden=(4,))
+    save_policy(tmp_path / "p.safetensors", card, random_weights(card))
+    given = [*SMALL, "--agents", f"random,{tmp_path / 'p.safetensors'}", "--out", str(tmp_path / "t")]
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "is for 4 players; this game has 2" in capsys.readouterr().err
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_folder_of_another_tournament_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    play(tmp_path / "t")
+    before = {file: file.read_bytes() for file in (tmp_path / "t").glob("*.*")}
+    for more, said in (
+        (["--seed", "1"], "holds another tournament (seed 0, not 1)"),
+        (["--agents", "random,planner"], "holds another tournament (agents ['random', 'greedy'], not"),
+    ):
+        capsys.readouterr()
+        given = [*SMALL, "--out", str(tmp_path / "t"), *more]
+        assert run("tournament", lambda given=given: tournament.main(given)) == 2  # type: ignore[misc]
+        assert said in capsys.readouterr().err
+    assert {file: file.read_bytes() for file in before} == before
+    (tmp_path / "t" / "tournament.json").write_text("{")
+    assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
+    assert "tournament.json can't be read" in capsys.readouterr().err
+
+
+def test_a_games_file_that_was_changed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    play(tmp_path / "t")
+    file = tmp_path / "t" / "games.csv"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text(lines[0] + "".join(lines[3:]))
+    assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
+    assert "its games.csv was changed" in capsys.readouterr().err
+
+
+def test_a_policy_that_was_replaced_is_another_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    card, path = Card(num_players=(2,), hidden=(4,)), tmp_path / "p.safetensors"
+    given = [*SMALL, "--agents", f"random,{path}", "--out", str(tmp_path / "t")]
+    save_policy(path, card, random_weights(card))
+    tournament.main(given)
+    tournament.main(given)  # the same policy: goes on
+    save_policy(path, card, random_weights(card, seed=1))
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "holds another tournament (fingerprints" in capsys.readouterr().err
+
+
+def test_who_has_not_played_when_it_is_stopped_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = tournament.Tournament._play_batch
+    batches: list[range] = []
+
+    def once(self: tournament.Tournament, numbers: range) -> None:
+        if batches:
+            raise KeyboardInterrupt
+        batches.append(numbers)
+        real(self, numbers)
+
+    monkeypatch.setattr(tournament.Tournament, "_play_batch", once)
+    given = ["--agents", "random,greedy,planner", "--num-players", "2", "--games", "12", "--out", str(tmp_path / "t")]
+    assert run("tournament", lambda: tournament.main(given)) == 130
+    results = json.loads((tmp_path / "t" / "results.json").read_text())
+    assert set(results["agents"]) == {"random", "greedy"}
+    monkeypatch.undo()
+    tournament.main(given)
+    assert len(json.loads((tmp_path / "t" / "results.json").read_text())["agents"]) == 3
+
+
+def test_an_empty_games_file_is_begun_again(tmp_path: Path) -> None:
+    whole = play(tmp_path / "t")
+    (tmp_path / "t" / "games.csv").write_text("")
+    assert play(tmp_path / "t")["agents"] == whole["agents"]
+    assert play(tmp_path / "t")["agents"] == whole["agents"]
+
+
+@pytest.mark.parametrize("module", [tournament, exploit])
+def test_wrong_options_are_one_line(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        module.main(["--games", "0"])
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "whole number from 1 up" in error
+
+
+def test_exploit_chooses_on_some_deals_and_reports_on_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--agent", "random", "--num-players", "2", "--playouts", "10", "--trial-games", "8", "--games", "20"]
+    exploit.main([*given, "--out", str(tmp_path / "e")])
+    told = json.loads((tmp_path / "e" / "exploit.json").read_text())
+    assert [row["agent"] for row in told["trials"]] == [
+        "greedy",
+        "investor",
+        "planner",
+        "search:10",
+        "search:10@random",
+    ]
+    assert told["response"] in capsys.readouterr().out
+    assert told["games"] == 20
+    assert told["gain"] == pytest.approx(told["win_rate"] - 0.5)
+    assert told["win_rate"] > 0.8
+    seeds = {}
+    for kind in ("trials", "result"):
+        files = [file.read_text().splitlines() for file in (tmp_path / "e" / kind).glob("*/games.csv")]
+        seeds[kind] = {line["seed"] for lines in files for line in csv.DictReader(lines)}
+    assert not seeds["trials"] & seeds["result"]
+
+
+def test_exploit_refuses_what_can_not_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more, said in (
+        (["--agent", "nobody"], "unknown agent"),
+        (["--agent", "greedy", "--responses", "x"], "unknown"),
+    ):
+        given = [*more, "--out", str(tmp_path / "e")]
+        assert run("exploit", lambda given=given: exploit.main(given)) == 2  # type: ignore[misc]
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.parametrize("module", ["evaluation.tournament", "evaluation.exploit"])
+def test_help_has_examples(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent.parent.parent,
+        env=os.environ,
+    )
+    assert f"python -m {module} --agent" in done.stdout

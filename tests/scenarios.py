@@ -1,0 +1,146 @@
+"""Set up a table for a test: a deal by hand, positions by hand, moves by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from symphony9_env.actions import NAMES, number
+from symphony9_env.components import MUSICIAN_INDEX, PLAYER_COUNT_RULES
+from symphony9_env.engine import advance
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.rules.state import CONTRIBUTE, NONE, game_at
+from symphony9_env.scores import score_sheet
+from symphony9_env.setup_format import SetUp
+from symphony9_env.views.seat import SeatView, seat_view
+
+Track = list[list[int]]
+Policy = Callable[[RawEnv, list[str]], str]
+
+
+def setup(num_players: int = 4, **changes: Any) -> SetUp:
+    """A plain deal: player_0 starts, all tracks alike and never empty, tiles 1A, 2A ... in row order."""
+    table = PLAYER_COUNT_RULES[num_players]
+    names = list(table.musicians)
+    start = changes.get("start_player", 0)
+    cubes = iter(names)
+    chart = [table.starting_cubes[(seat - start) % num_players] for seat in range(num_players)]
+    plain: SetUp = {
+        "start_player": 0,
+        "tracks": {name: [[3, 0], [4, 19]] for name in names},
+        "scoring": {name: f"{row + 1}A" for row, name in enumerate(names)},
+        "budget": [2, 2, 2, 2, 0, 0],
+        "starting_cubes": [
+            [next(cubes) for _ in range(count)] for count in (*chart, *table.starting_cubes[num_players:])
+        ],
+    }
+    if table.has_bot:
+        plain["bot_tiles"] = [[1, 3, 5]] * 6
+    tracks = {**plain["tracks"], **changes.pop("tracks", {})}
+    return {**plain, **changes, "tracks": tracks}
+
+
+def table(num_players: int = 4, discussion: bool = False, **changes: Any) -> RawEnv:
+    """A game dealt by hand, with the given parts of the plain set-up changed."""
+    env = RawEnv(num_players=num_players, discussion=discussion)
+    env.reset(options={"setup": setup(num_players, **changes)})
+    return env
+
+
+def place(env: RawEnv, **fields: Any) -> None:
+    """Write into the game's record (whole fields), as if the game had come to stand so."""
+    game = game_at(env.states)
+    for name, value in fields.items():
+        if isinstance(value, list | tuple):
+            getattr(game, name)[:] = value
+        else:
+            setattr(game, name, value)
+    env._move_to(advance(env.states, 0, NONE, env._observation, env._mask))
+
+
+def cubes_of(env: RawEnv, board: int) -> dict[str, int]:
+    """A board's cubes by musician, both piles, those without any left out."""
+    game = game_at(env.states)
+    both = game.earlier_cubes[board] + game.new_cubes[board]
+    return {name: int(both[row]) for name, row in MUSICIAN_INDEX.items() if both[row]}
+
+
+def give(env: RawEnv, board: int, **cubes: int) -> None:
+    """Replace a board's earlier cubes."""
+    game = game_at(env.states)
+    game.new_cubes[board] = 0
+    game.earlier_cubes[board] = [cubes.get(name, 0) for name in MUSICIAN_INDEX]
+    place(env)
+
+
+def at_concert(num_players: int = 4, cubes: dict[int, dict[str, int]] | None = None, **changes: Any) -> RawEnv:
+    """The hands of round one are to be closed; boards hold just these cubes."""
+    env = table(num_players, **changes)
+    place(env, phase=CONTRIBUTE, pending=1)
+    for board in range(game_at(env.states).num_boards):
+        give(env, board, **(cubes or {}).get(board, {}))
+    return env
+
+
+def decision(env: RawEnv) -> tuple[str, str]:
+    """Who is asked what; the second is `over` at the end."""
+    view = see(env, 0)
+    return view.to_decide or "", view.decision
+
+
+def legal(env: RawEnv) -> list[str]:
+    return [NAMES[action] for action in np.flatnonzero(env._mask)]
+
+
+def play(env: RawEnv, *names: str) -> None:
+    """Play moves by name. A move may name who must be asked: `player_1 bid 3`."""
+    for name in names:
+        if name.startswith("player_"):
+            player, _, name = name.partition(" ")  # noqa: PLW2901
+            assert env.agent_selection == player, f"{env.agent_selection} is to decide before {player} {name}"
+        env.step(number(name))
+
+
+def play_until(env: RawEnv, stop: str, policy: Policy | None = None) -> None:
+    """Play on (by default the first legal move) until somebody is asked `stop`."""
+    while decision(env)[1] not in (stop, "over"):
+        names = legal(env)
+        play(env, policy(env, names) if policy else quiet(names))
+    assert decision(env)[1] == stop
+
+
+def quiet(names: Iterable[str]) -> str:
+    """A move that changes little: pass if possible, else the first that sells nothing."""
+    names = list(names)
+    return "pass" if "pass" in names else next(name for name in names if not name.startswith("sell"))
+
+
+def bids(env: RawEnv, *amounts: int | str) -> None:
+    """Everybody's hands, clockwise from whoever is asked now."""
+    for amount in amounts:
+        play(env, f"bid {amount}")
+
+
+def see(env: RawEnv, seat: int, ledger: bool = False) -> SeatView:
+    return seat_view(env.states, 0, seat, ledger)
+
+
+def money(env: RawEnv) -> list[int]:
+    return [int(amount) for amount in game_at(env.states).money[: env.options.num_players]]
+
+
+def scores(env: RawEnv) -> list[float]:
+    """Everybody's points if the game ended now."""
+    return [line.total for line in score_sheet(env.states, 0).values()]
+
+
+def random_legal(rng: np.random.Generator) -> Policy:
+    return lambda env, names: names[int(rng.integers(len(names)))]
+
+
+def finish(env: RawEnv, rng: np.random.Generator) -> None:
+    """Play random legal moves to the end."""
+    while not all(env.terminations.values()):
+        env.step(int(rng.choice(np.flatnonzero(env._mask))))
