@@ -71,7 +71,7 @@ tests:
 
 test-integrations: $(VENV)-integrations/.installed $(VENV)-latest/.installed
 	$(VENV)-integrations/$(BIN_FOLDER)/python -m pytest tests/integrations
-	$(VENV)-latest/$(BIN_FOLDER)/python -m pytest tests/faces
+	$(VENV)-latest/$(BIN_FOLDER)/python -m pytest tests/envs
 
 $(VENV)-integrations/.installed: pyproject.toml constraints.txt
 	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)

@@ -62,8 +62,9 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the source distribution, and with the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)],
-        env=os.environ | {"PIP_CONSTRAINT": str(CONSTRAINTS)},
+        [sys.executable, "-m", "build", "--outdir", str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"PIP_CONSTRAINT": CONSTRAINTS.name},
         stdout=subprocess.DEVNULL,
         check=True,
     )
