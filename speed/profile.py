@@ -44,7 +44,7 @@ def mark_rows(games: Any, mask: Any) -> None:
 @compiled
 def apply_rows(games: Any, actions: Any) -> None:
     for row in range(len(games)):
-        apply(games[row], actions[row])
+        apply(games[row], actions[row], None)
 
 
 @compiled

@@ -1,9 +1,9 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""The rules and the views in one compiled call: for one game, and for many at once.
+"""The rules and the observation in one compiled call, for one game and for many at once.
 
-Buffers belong to the caller and are filled in place; nothing is allocated here. A row is one place in a batch,
-on which one game after the other is played; rows know nothing of each other.
+Buffers belong to the caller and are filled in index; nothing is allocated here. A row of a batch holds one game after
+the other; rows are independent of each other.
 """
 
 from __future__ import annotations
@@ -33,24 +33,37 @@ _FINE: Final = 1 << 24
 
 @entry
 def advance(states: Any, index: int, action: int, observation: Any, mask: Any) -> int:
-    """Play a legal action in game `index` (NONE: just look), then write what the deciding seat sees and may do.
+    """Play a legal action in game `index` (NONE: play nothing), then write the deciding seat's observation and mask.
 
-    Returns step * SEATS + the seat to decide.
+    Return phase * SEATS + the seat to decide.
     """
     game = states[index]
     if action != NONE:
-        apply(game, action)
+        apply(game, action, None)
+    return _observe_decision(game, observation, mask)
+
+
+@entry
+def advance_with_events(states: Any, index: int, action: int, observation: Any, mask: Any, events: Any) -> int:
+    """Do what `advance` does for a legal action, and append what the move sets off to the event buffer."""
+    game = states[index]
+    apply(game, action, events)
+    return _observe_decision(game, observation, mask)
+
+
+@rule
+def _observe_decision(game: Game, observation: Any, mask: Any) -> int:
     encode(game, int(game.player), observation)
     mark_legal(legal_set(game), mask)
     return int(game.phase) * SEATS + int(game.player)
 
 
 class Buffers(NamedTuple):
-    """What a batch shows and keeps of its n rows, besides the games themselves."""
+    """The arrays of a batch of n rows, besides the states of its games."""
 
     observation: NDArray[np.float32]  # (n, size) of the seat to decide
     action_mask: NDArray[np.int8]  # (n, actions)
-    legal: NDArray[np.int64]  # (n,) the same as sets: what actions are checked by and drawn from
+    legal: NDArray[np.int64]  # (n,) the same as sets, to check and to sample actions
     player: NDArray[np.int64]  # (n,) the seat to decide
     terminated: NDArray[np.bool_]  # (n,) whether the last step ended the game
     rewards: NDArray[np.float64]  # (n, players) of the last step
@@ -58,8 +71,8 @@ class Buffers(NamedTuple):
     final_ranks: NDArray[np.float64]  # (n, players)
     seeds: NDArray[np.int64]  # (n,) of the game now on the row
     num_dealt: NDArray[np.int64]  # (n,) games dealt on the row so far
-    stream: NDArray[np.uint64]  # (n,) what the row's random actions are drawn from
-    points: NDArray[np.int64]  # (n, players) if the game ended now, in sixths; kept only for shaping
+    stream: NDArray[np.uint64]  # (n,) the random stream of the row's sampled actions
+    points: NDArray[np.int64]  # (n, players) if the game ended now, in sixths; updated only for shaping
     history: NDArray[np.uint8]  # (n, MAX_DECISIONS) actions of the game now on the row
     length: NDArray[np.int64]  # (n,) how many
 
@@ -101,11 +114,11 @@ def _deal_row(
 
 @entry
 def first_illegal(legal: Any, rows: Any, actions: Any) -> int:
-    """The first place in `rows` whose action is not in the row's set of legal ones, or NONE."""
-    for place in range(len(rows)):
-        action = actions[place]
-        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal[rows[place]] >> action & 1:
-            return place
+    """Return the first index into `rows` whose action is not legal there, or NONE."""
+    for index in range(len(rows)):
+        action = actions[index]
+        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal[rows[index]] >> action & 1:
+            return index
     return NONE
 
 
@@ -113,8 +126,8 @@ def first_illegal(legal: Any, rows: Any, actions: Any) -> int:
 def step_rows(
     box: Any, batch_seed: Any, states: Any, ended: Any, buffers: Any, rows: Any, actions: Any, kind: int, shaping: float
 ) -> None:
-    """Play one legal action on each of these rows; a finished game goes to `ended` and the next is dealt."""
-    # Taken out of the tuple once: every `buffers.name` in the loop would count references, at half the speed.
+    """Play one legal action on each of these rows; copy a finished game to `ended` and deal the next one."""
+    # Unpack the tuple once: every `buffers.name` in the loop would count references, at half the speed.
     (
         observation,
         mask,
@@ -131,12 +144,12 @@ def step_rows(
         history,
         length,
     ) = buffers
-    for place in range(len(rows)):
-        row = rows[place]
+    for index in range(len(rows)):
+        row = rows[index]
         game = states[row]
-        history[row, length[row]] = actions[place]
+        history[row, length[row]] = actions[index]
         length[row] += 1
-        apply(game, actions[place])
+        apply(game, actions[index], None)
         over = game.phase == OVER
         if shaping != 0 or over:
             add_rewards(game, kind, shaping, points[row], ranks[row], rewards[row])
@@ -154,39 +167,39 @@ def step_rows(
 
 @entry
 def sample_rows(legal: Any, stream: Any, rows: Any, actions: Any) -> None:
-    """A legal action for each of these rows, each as likely, from the row's own stream."""
-    for place in range(len(rows)):
-        row = rows[place]
-        actions[place] = draw_member(stream[row], 0, legal[row])
+    """Draw a legal action uniformly for each of these rows, from the row's own stream."""
+    for index in range(len(rows)):
+        row = rows[index]
+        actions[index] = draw_member(stream[row], 0, legal[row])
         stream[row] = skip_draws(stream[row], 1)
 
 
 @entry
 def play_rows(states: Any, rows: Any, actions: Any, history: Any, length: Any) -> int:
-    """Play one action on each of these rows and note it, nothing more: no view, no next deal.
+    """Play one action on each of these rows and add it to the history; write no observation and deal no next game.
 
-    Returns the first place whose action is illegal, and then nothing was played; else NONE.
+    Return the first index whose action is illegal, in which case nothing was played, or NONE.
     """
-    for place in range(len(rows)):
-        action = actions[place]
-        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal_set(states[rows[place]]) >> action & 1:
-            return place
-    for place in range(len(rows)):
-        row = rows[place]
-        history[row, length[row]] = actions[place]
+    for index in range(len(rows)):
+        action = actions[index]
+        if action < 0 or action >= NUM_ACTIONS_DISCUSSION or not legal_set(states[rows[index]]) >> action & 1:
+            return index
+    for index in range(len(rows)):
+        row = rows[index]
+        history[row, length[row]] = actions[index]
         length[row] += 1
-        apply(states[row], actions[place])
+        apply(states[row], actions[index], None)
     return NONE
 
 
 @entry
 def observe_rows(states: Any, rows: Any, seed: Any, observation: Any, mask: Any, chance: Any) -> None:
-    """What the seat to decide sees and may do in each of these rows, and a number from 0 to 1 to draw by.
+    """Write the deciding seat's observation and mask on each of these rows, and a number from 0 to 1 to draw by.
 
-    The number depends on the seed and on what lies open.
+    The number depends on the seed and on public information.
     """
-    for place in range(len(rows)):
-        game = states[rows[place]]
-        encode(game, int(game.player), observation[place])
-        mark_legal(legal_set(game), mask[place])
-        chance[place] = draw_below(mix(seed ^ public_digest(game)), 0, _FINE) / _FINE
+    for index in range(len(rows)):
+        game = states[rows[index]]
+        encode(game, int(game.player), observation[index])
+        mark_legal(legal_set(game), mask[index])
+        chance[index] = draw_below(mix(seed ^ public_digest(game)), 0, _FINE) / _FINE

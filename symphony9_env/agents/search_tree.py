@@ -84,7 +84,7 @@ def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, worl
                 depth += 1
             else:
                 action = plan(game, tiles)
-            apply(game, action)
+            apply(game, action, None)
         share = _share_of_win(game, seat, points, ranks)
         for step in range(depth):
             visits[nodes[step], actions[step]] += 1

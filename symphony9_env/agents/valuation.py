@@ -26,7 +26,8 @@ from symphony9_env.rules.scoring import (
     num_tiles,
     rank_points,
 )
-from symphony9_env.rules.state import DISCUSS, NUM_FURNITURE, NUM_LEVELS, NUM_ROUNDS, SIXTHS, Game
+from symphony9_env.rules.state import NUM_FURNITURE, NUM_LEVELS, NUM_ROUNDS, SIXTHS, Game
+from symphony9_env.views.visible import num_tokens_shown
 
 # What a round usually brings.
 SUCCESSES_A_ROUND: Final = 0.6
@@ -48,8 +49,8 @@ def rounds_after(game: Game) -> int:
 
 @rule
 def open_token(game: Game) -> int:
-    """This round's budget token, or 0 (the middle of what there is) before it is shown."""
-    return int(game.budget[game.round_index]) if game.phase >= DISCUSS else 0
+    """Return this round's budget token, or 0 (the middle value) before it is shown."""
+    return int(game.budget[game.round_index]) if num_tokens_shown(game) > game.round_index else 0
 
 
 @rule

@@ -15,8 +15,9 @@ from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.actions import BID, HANDS, NAMES, num_actions
-from symphony9_env.engine import SEATS, advance
+from symphony9_env.engine import SEATS, advance, advance_with_events
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
+from symphony9_env.events import EventBuffer
 from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
 from symphony9_env.records import Record, make_record
 from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
@@ -86,6 +87,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         super().__init__()
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
+        self.event_buffer: EventBuffer | None = None  # set one to receive the events of every step
         self.options = make_options(**options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
@@ -253,7 +255,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         agent = self.agent_selection
         self._history.append((self._player, action))
         self.infos[agent] = {}
-        self._move_to(advance(self._states, 0, action, self._observation, self._mask))
+        self._move_to(self._advance(action))
         if self.options.shaping or self._phase == OVER:
             self._cumulative_rewards[agent] = 0.0
             self._reward()
@@ -261,6 +263,12 @@ class RawEnv(AECEnv[str, Observation, int]):
             self._finish()
         if self.render_mode == "human":
             self.render()
+
+    def _advance(self, action: int) -> int:
+        arrays = (self._states, 0, action, self._observation, self._mask)
+        if self.event_buffer is None:
+            return advance(*arrays)
+        return advance_with_events(*arrays, self.event_buffer.array)
 
     def _reward(self) -> None:
         rewards, ranks = np.zeros(SEATS), np.zeros(SEATS)

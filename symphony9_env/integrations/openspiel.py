@@ -38,7 +38,8 @@ from symphony9_env.views import describe, observation_fields, observation_size, 
 from symphony9_env.views.fields import TOKEN_UNIT
 from symphony9_env.views.moves import last_bid, moves_seen
 from symphony9_env.views.seat import legal_numbers
-from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown, observe
+from symphony9_env.views.vector import observe
+from symphony9_env.views.visible import num_bot_tiles_shown, num_tokens_shown
 
 NAME: Final = "python_symphony9"
 MOST_POINTS: Final = 1000.0  # no game comes near: a bound of returns for rewards that count points

@@ -7,8 +7,11 @@ Rulebook pp. 9 and 13.
 
 from __future__ import annotations
 
+from typing import Any
+
 from symphony9_env.compilation import rule
 from symphony9_env.components import FURNITURE_VALUES
+from symphony9_env.rules.events import COMPOSITION_AWARDED, FURNITURE_SOLD, emit
 from symphony9_env.rules.state import NONE, NUM_FURNITURE, Game
 
 
@@ -45,7 +48,7 @@ def merge_piles(game: Game) -> None:
 
 
 @rule
-def award_compositions(game: Game) -> None:
+def award_compositions(game: Game, events: Any) -> None:
     """Every musician alive before this round gives a tile to his major patron, who gives up half his cubes."""
     for musician in range(game.num_musicians):
         if game.dead[musician]:
@@ -53,8 +56,10 @@ def award_compositions(game: Game) -> None:
         patron = major_patron(game, musician)
         if patron != NONE:
             game.compositions[patron, musician] += 1
-            for _ in range(cubes(game, patron, musician) // 2):
+            returned = cubes(game, patron, musician) // 2
+            for _ in range(returned):
                 give_up_cube(game, patron, musician)
+            emit(events, game, COMPOSITION_AWARDED, patron, musician, returned, NONE)
 
 
 @rule
@@ -97,7 +102,8 @@ def num_furniture_sold(game: Game, player: int) -> int:
 
 
 @rule
-def sell_furniture(game: Game, player: int, token: int) -> None:
+def sell_furniture(game: Game, player: int, token: int, events: Any) -> None:
     game.furniture[player, token] = 0
     game.sales[player, token] = 1
     game.money[player] += FURNITURE_VALUES[token]
+    emit(events, game, FURNITURE_SOLD, player, NONE, FURNITURE_VALUES[token], token)

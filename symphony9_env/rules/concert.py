@@ -7,9 +7,20 @@ Rulebook pp. 10-12, and p. 19 for the bot.
 
 from __future__ import annotations
 
+from typing import Any
+
 from symphony9_env.compilation import rule
 from symphony9_env.components import FURNITURE_VALUES
-from symphony9_env.rules.boards import cubes, give_up_cube
+from symphony9_env.rules.boards import cubes, give_up_cube, num_cubes
+from symphony9_env.rules.events import (
+    BONUS_AWARDED,
+    CONCERT_RESOLVED,
+    CUBE_RETURNED,
+    HAND_OPENED,
+    INCOME_PAID,
+    PENALTY_IMPOSED,
+    emit,
+)
 from symphony9_env.rules.state import (
     HIGH,
     LOW,
@@ -33,7 +44,7 @@ def close_hand(game: Game, player: int, total: int, token: int) -> None:
 
 
 @rule
-def open_hands(game: Game) -> None:
+def open_hands(game: Game, events: Any) -> None:
     """All hands open together, the bot adds its share, and the total with the budget token decides."""
     total = game.budget[game.round_index]
     for player in range(game.num_players):
@@ -42,16 +53,31 @@ def open_hands(game: Game) -> None:
         game.hand[player] = NONE
         game.hand_token[player] = NONE
         total += game.contribution[player]
+        emit(events, game, HAND_OPENED, player, NONE, game.contribution[player], game.contribution_token[player])
     if game.has_bot:
         bot = game.num_players
         game.contribution[bot] = bot_contribution(game)
         total += game.contribution[bot]
+        emit(events, game, HAND_OPENED, bot, NONE, game.contribution[bot], NONE)
     game.total = total
     game.outcome = concert_outcome(game, total)
     for musician in range(game.num_musicians):
         game.performing[musician] = fame(game, musician) == game.outcome
+    emit(events, game, CONCERT_RESOLVED, NONE, NONE, total, NONE)
+    _report_bonuses_and_penalties(game, events)
     if is_success(game):
         _pay_contributions(game)
+
+
+@rule
+def _report_bonuses_and_penalties(game: Game, events: Any) -> None:
+    """Report what the outcome entitles or obliges players to; the medium bonus is reported when it is paid."""
+    if events is not None:
+        for player in range(game.num_players):
+            if wins_bonus(game, player, LOW) or wins_bonus(game, player, HIGH):
+                emit(events, game, BONUS_AWARDED, player, NONE, 0, NONE)
+            if is_punished(game, player):
+                emit(events, game, PENALTY_IMPOSED, player, NONE, min(penalty(game), num_cubes(game, player)), NONE)
 
 
 @rule
@@ -142,25 +168,28 @@ def cubes_to_keep(game: Game, player: int) -> int:
 
 
 @rule
-def pay_income(game: Game) -> None:
+def pay_income(game: Game, events: Any) -> None:
     """Performers pay for each cube and one cube of each colour that paid is given up; then the $5 bonus."""
     for musician in range(game.num_musicians):
         if game.performing[musician]:
             game.num_performers += 1
             for board in range(game.num_boards):
-                _pay_for_cubes(game, board, musician)
+                _pay_for_cubes(game, board, musician, events)
     game.num_successes += 1
     for player in range(game.num_players):
         if wins_bonus(game, player, MEDIUM):
             game.money[player] += MEDIUM_BONUS
+            emit(events, game, BONUS_AWARDED, player, NONE, MEDIUM_BONUS, NONE)
 
 
 @rule
-def _pay_for_cubes(game: Game, board: int, musician: int) -> None:
+def _pay_for_cubes(game: Game, board: int, musician: int, events: Any) -> None:
     held = cubes(game, board, musician)
     if held == 0:
         return
     if board < game.num_players:  # the bot gives up its cube and gets nothing
         game.money[board] += held * game.income[game.outcome]
+        emit(events, game, INCOME_PAID, board, musician, held * game.income[game.outcome], NONE)
     if game.kept[board] != musician:
         give_up_cube(game, board, musician)
+        emit(events, game, CUBE_RETURNED, board, musician, NONE, NONE)

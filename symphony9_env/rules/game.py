@@ -11,6 +11,15 @@ from symphony9_env.compilation import entry, rule
 from symphony9_env.components import FURNITURE_VALUES
 from symphony9_env.rules.boards import cubes, give_up_cube, has_furniture, sell_furniture
 from symphony9_env.rules.concert import close_hand, cubes_to_keep
+from symphony9_env.rules.events import (
+    AMOUNT_ANNOUNCED,
+    CUBE_DISCARDED,
+    CUBE_KEPT,
+    CUBE_TAKEN,
+    HAND_CLOSED,
+    PASSED,
+    emit,
+)
 from symphony9_env.rules.state import (
     BUY_4,
     BUY_8,
@@ -38,7 +47,7 @@ HAND_TOKEN = tuple(token for _, token in HANDS)
 
 @rule
 def price(game: Game) -> int:
-    """What a cube costs in the present step."""
+    """What a cube costs in the current phase."""
     if game.phase == BUY_4:
         return SECOND_TURN_PRICE
     return THIRD_TURN_PRICE if game.phase == BUY_8 else 0
@@ -110,35 +119,46 @@ def mark_legal(legal: int, mask: Any) -> None:
 
 
 @rule
-def apply(game: Game, action: int) -> None:
-    """Play a legal action of the deciding player, and go on to the next decision."""
+def apply(game: Game, action: int, events: Any) -> None:
+    """Play a legal action of the deciding player and go on to the next decision.
+
+    `events` is a buffer for what the move sets off, or None.
+    """
     if SELL <= action < BID:
-        sell_furniture(game, game.player, action - SELL)
+        sell_furniture(game, game.player, action - SELL, events)
         if game.phase != SELL_LAST or has_furniture(game, game.player):
             return  # the same decision is asked again (R7, R8)
-    elif action != PASS:
-        _do(game, action)
+    elif action == PASS:
+        emit(events, game, PASSED, game.player, NONE, NONE, NONE)
+    else:
+        _do(game, action, events)
     game.pending -= 1
     if game.pending <= 0:
         game.turn += 1
-        next_decision(game)
+        next_decision(game, events)
 
 
 @rule
-def _do(game: Game, action: int) -> None:
+def _do(game: Game, action: int, events: Any) -> None:
     player = game.player
     if action < KEEP:
         board = game.num_players if game.phase == TAKE_FOR_BOT else player
         game.money[player] -= price(game)
         take_cube(game, board, action - TAKE)
+        emit(events, game, CUBE_TAKEN, board, action - TAKE, price(game), NONE)
     elif action < DISCARD:
         game.kept[player] = action - KEEP
+        emit(events, game, CUBE_KEPT, player, action - KEEP, NONE, NONE)
     elif action < PASS:
         give_up_cube(game, player, action - DISCARD)
+        emit(events, game, CUBE_DISCARDED, player, action - DISCARD, NONE, NONE)
     elif action < ANNOUNCE:
-        close_hand(game, player, HAND_TOTAL[action - BID], HAND_TOKEN[action - BID])
+        total, token = HAND_TOTAL[action - BID], HAND_TOKEN[action - BID]
+        close_hand(game, player, total, token)
+        emit(events, game, HAND_CLOSED, player, NONE, total, token)
     else:
         game.announced[player] = action - ANNOUNCE
+        emit(events, game, AMOUNT_ANNOUNCED, player, NONE, action - ANNOUNCE, NONE)
 
 
 @entry
@@ -148,5 +168,11 @@ def legal_actions(states: Any, index: int, mask: Any) -> None:
 
 @entry
 def play(states: Any, index: int, action: int) -> None:
-    """Play a legal action in game `index`. Whether it is legal is the caller's to check."""
-    apply(states[index], action)
+    """Play a legal action in game `index`; the caller checks that it is legal."""
+    apply(states[index], action, None)
+
+
+@entry
+def play_with_events(states: Any, index: int, action: int, events: Any) -> None:
+    """Play a legal action in game `index` and append what it sets off to the event buffer."""
+    apply(states[index], action, events)

@@ -8,7 +8,7 @@ is a pure function of the actions. Boards are numbered like players; in a 2-play
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,8 +161,65 @@ GAME: Final = np.dtype(
     ]
 )
 
-Game = Any  # one GAME record: np.record un-compiled, a Numba record compiled
-States = NDArray[np.void]  # an array of them
+States = NDArray[np.void]  # an array of GAME values
+
+
+class Game(Protocol):
+    """One game's state: an element of `States`. The comments on `GAME` say what each field holds.
+
+    Un-compiled it is a `np.record`, compiled a Numba record.
+    """
+
+    num_players: int
+    num_boards: int
+    num_musicians: int
+    has_bot: int
+    discussion: int
+    limit: int
+    class_from: NDArray[np.int8]
+    class_to: NDArray[np.int8]
+    income: NDArray[np.int16]
+    bot_tile_set: NDArray[np.int8]
+    track_length: NDArray[np.int8]
+    track_reputations: NDArray[np.int8]
+    track_cubes: NDArray[np.int8]
+    scoring_tile: NDArray[np.int8]
+    scoring_method: NDArray[np.int8]
+    scoring_points: NDArray[np.int16]
+    budget: NDArray[np.int8]
+    bot_tiles: NDArray[np.int8]
+    first_start: int
+    dealt_cubes: NDArray[np.int8]
+    round_index: int
+    start: int
+    phase: int
+    turn: int
+    player: int
+    pending: int
+    cubes_left: NDArray[np.int8]
+    reputation: NDArray[np.int8]
+    num_uncovered: NDArray[np.int8]
+    ahead_reputation: NDArray[np.int8]
+    ahead_cubes: NDArray[np.int8]
+    rank: NDArray[np.int8]
+    dead: NDArray[np.int8]
+    earlier_cubes: NDArray[np.int8]
+    new_cubes: NDArray[np.int8]
+    compositions: NDArray[np.int8]
+    money: NDArray[np.int16]
+    furniture: NDArray[np.int8]
+    sales: NDArray[np.int8]
+    announced: NDArray[np.int8]
+    hand: NDArray[np.int8]
+    hand_token: NDArray[np.int8]
+    kept: NDArray[np.int8]
+    outcome: int
+    total: int
+    contribution: NDArray[np.int8]
+    contribution_token: NDArray[np.int8]
+    performing: NDArray[np.int8]
+    num_successes: int
+    num_performers: int
 
 
 def new_states(num_games: int) -> States:
@@ -172,4 +229,4 @@ def new_states(num_games: int) -> States:
 
 def game_at(states: States, index: int = 0) -> Game:
     """Return one game's state, to read (or write) its fields from Python."""
-    return as_recarray(states)[index]
+    return cast(Game, as_recarray(states)[index])

@@ -1,11 +1,13 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""Whose decision is next: the steps of a round in order, and in each step the seats clockwise.
+"""Whose decision is next: the phases of a round in order, and in each phase the seats clockwise.
 
 Rulebook pp. 7-13.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes, seat_of_turn
@@ -17,6 +19,14 @@ from symphony9_env.rules.concert import (
     pay_income,
     penalty,
     wins_bonus,
+)
+from symphony9_env.rules.events import (
+    BUDGET_REVEALED,
+    GAME_ENDED,
+    LAST_SALES_STARTED,
+    MUSICIAN_DIED,
+    ROUND_STARTED,
+    emit,
 )
 from symphony9_env.rules.state import (
     BUY_4,
@@ -43,8 +53,8 @@ CUBES_FOR_BOT = 2
 
 
 @rule
-def next_decision(game: Game) -> None:
-    """Go on to the next seat that has something to decide; what happens between steps happens on the way."""
+def next_decision(game: Game, events: Any) -> None:
+    """Go on to the next seat that has something to decide; what happens between phases happens on the way."""
     while game.phase != OVER:
         while game.turn < game.num_players:
             game.player = seat_of_turn(game, int(game.turn))
@@ -52,14 +62,15 @@ def next_decision(game: Game) -> None:
             if game.pending > 0:
                 return
             game.turn += 1
-        _finish_phase(game)
+        _finish_phase(game, events)
         game.turn = 0
     game.pending = 0
+    emit(events, game, GAME_ENDED, NONE, NONE, NONE, NONE)
 
 
 @rule
 def num_decisions(game: Game, player: int) -> int:
-    """How many decisions the present step asks of a player (sales apart, which may come before each)."""
+    """How many decisions the current phase asks of a player (sales apart, which may come before each)."""
     phase = game.phase
     if phase == TAKE_FREE:
         return min(FREE_CUBES, num_cubes_left(game))  # R2
@@ -79,33 +90,37 @@ def num_decisions(game: Game, player: int) -> int:
 
 
 @rule
-def _finish_phase(game: Game) -> None:
-    """All seats have had their turn in this step: what follows from it, and which step is next."""
+def _finish_phase(game: Game, events: Any) -> None:
+    """All seats have had their turn in this phase: what follows from it, and which phase is next."""
     if game.phase == BUY_8:
-        award_compositions(game)
+        award_compositions(game, events)
+        emit(events, game, BUDGET_REVEALED, NONE, NONE, game.budget[game.round_index], NONE)
     elif game.phase == CONTRIBUTE:
-        open_hands(game)
+        open_hands(game, events)
     elif game.phase == KEEP_CUBE and is_success(game):
-        pay_income(game)
+        pay_income(game, events)
     elif game.phase == GIVE_UP:
-        _clean_up(game)
+        _clean_up(game, events)
         return
     game.phase += 1
 
 
 @rule
-def _clean_up(game: Game) -> None:
+def _clean_up(game: Game, events: Any) -> None:
     """Deaths; then the next round with the marker passed counter-clockwise, or the last sales (R8)."""
     for musician in range(game.num_musicians):
-        if game.cubes_left[musician] == 0:
+        if game.cubes_left[musician] == 0 and not game.dead[musician]:
             game.dead[musician] = 1
+            emit(events, game, MUSICIAN_DIED, NONE, musician, NONE, NONE)
     merge_piles(game)
     game.sales[:] = 0
     game.announced[:] = NONE
     game.kept[:] = NONE
     if game.round_index == NUM_ROUNDS - 1:
         game.phase = SELL_LAST
+        emit(events, game, LAST_SALES_STARTED, NONE, NONE, NONE, NONE)
     else:
         game.phase = TAKE_FREE
         game.round_index += 1
         game.start = (game.start + game.num_players - 1) % game.num_players
+        emit(events, game, ROUND_STARTED, game.start, NONE, int(game.round_index) + 1, NONE)

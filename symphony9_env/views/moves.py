@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symphony9_env.actions import is_bid
-from symphony9_env.rules.state import NONE, States
+from symphony9_env.compilation import as_python
+from symphony9_env.rules.state import States, game_at
+from symphony9_env.views.visible import is_hand_hidden
 
 Move = tuple[int, int]  # who, and the action
 
@@ -19,6 +21,6 @@ def moves_seen(states: States, index: int, moves: Sequence[Move], seat: int) -> 
     """All moves of game `index`; others' hands that are still closed are None."""
     seen: list[tuple[int, int | None]] = list(moves)
     for player in range(int(states["num_players"][index])):
-        if player != seat and states["hand"][index, player] != NONE:
+        if as_python(is_hand_hidden)(game_at(states, index), seat, player):
             seen[last_bid(moves, player)] = (player, None)
     return seen

@@ -1,9 +1,9 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""States that a seat can't tell from the true one: for search over hidden information.
+"""Resampling: states that a seat can't tell from the true one, for search over hidden information.
 
-What a perfect memory knows is kept, the others' money and furniture included. What nobody at that seat can
-know is drawn anew: the others' closed hands (any legal hand), the tokens not yet shown, the bot's coming tiles.
+What a perfect memory knows is kept, the others' money and furniture included. What the seat can't know is drawn
+again: the others' closed hands (any legal hand), the tokens not yet shown, and the bot's coming tiles.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.rules.chance import draw_below, draw_member, mix, skip_draws
 from symphony9_env.rules.concert import close_hand
 from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, legal_hands
-from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, Game, States
-from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
+from symphony9_env.rules.state import NUM_CLASSES, NUM_ROUNDS, Game, States
+from symphony9_env.views.visible import is_hand_hidden, num_bot_tiles_shown, num_tokens_shown
 
 
 @rule
 def resample_hidden(game: Game, seat: int, stream: Any) -> None:
-    """Draw anew, in place, all that `seat` can't know."""
+    """Draw again, in place, everything that `seat` can't know."""
     _resample_budget(game, mix(stream))
     if game.has_bot:
         _resample_bot_tiles(game, mix(skip_draws(stream, 1)))
     for player in range(game.num_players):
-        if player != seat and game.hand[player] != NONE:
+        if is_hand_hidden(game, seat, player):
             _resample_hand(game, player, stream)
 
 
 @rule
 def _resample_budget(game: Game, stream: Any) -> None:
-    """The tokens to come are drawn from those in the box that have not been shown."""
+    """Draw the tokens to come from those in the box that have not been shown."""
     shown = num_tokens_shown(game)
     unseen = (1 << len(BUDGET_TOKENS)) - 1
     for round_index in range(shown):
@@ -58,19 +58,19 @@ def _resample_bot_tiles(game: Game, stream: Any) -> None:
 
 @rule
 def _resample_hand(game: Game, player: int, stream: Any) -> None:
-    """Any legal hand, each as likely."""
+    """Draw a legal hand uniformly."""
     hand = draw_member(stream, 2 + player, legal_hands(game, player))
     close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
 
 
 @entry
 def resample_game(states: Any, index: int, seat: int, stream: Any) -> None:
-    """Draw anew, in place, all that `seat` can't know of game `index`, from a stream of chance (uint64)."""
+    """Draw again, in place, everything that `seat` can't know of game `index`, from a random stream (uint64)."""
     resample_hidden(states[index], seat, stream)
 
 
 def resample(game: States, seat: int, rng: np.random.Generator) -> States:
-    """A copy of a game (an array of one record) that `seat` can't tell from it."""
+    """Return a copy of a state (an array of one) that `seat` can't tell from it."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(f"rng={rng!r}; allowed: a numpy.random.Generator")
     copy = game.copy()

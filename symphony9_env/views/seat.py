@@ -29,7 +29,7 @@ from symphony9_env.rules.state import (
 )
 from symphony9_env.rules.tracks import fame
 from symphony9_env.scores import Points, ScoreLine, score_sheet
-from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
+from symphony9_env.views.visible import is_purse_hidden, num_bot_tiles_shown, num_tokens_shown
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> Se
         total=int(game.total) if held else None,
         performing=tuple(name for row, name in enumerate(_musicians(game)) if game.performing[row]),
         musicians=tuple(_musician(game, row) for row in range(game.num_musicians)),
-        boards=tuple(_board(game, board, ledger or over or board == seat) for board in order),
+        boards=tuple(_board(game, board, seat, ledger) for board in order),
         hand=None if game.hand[seat] == NONE else (int(game.hand[seat]), _value(game.hand_token[seat])),
         legal=legal_numbers(states, index) if game.player == seat else (),
         points=Points(sheet[f"player_{seat}"].total, sheet[f"player_{seat}"].breakdown),
@@ -182,11 +182,11 @@ def _musician(game: Any, row: int) -> Musician:
     )
 
 
-def _board(game: Any, board: int, purse_open: bool) -> Board:
+def _board(game: Any, board: int, seat: int, ledger: bool) -> Board:
     is_bot = board == game.num_players
     count = int(game.num_musicians)
     contribution = (int(game.contribution[board]), _value(game.contribution_token[board]))
-    purse_open = purse_open and not is_bot
+    purse_open = not is_bot and not as_python(is_purse_hidden)(game, seat, board, ledger)
     return Board(
         name="bot" if is_bot else f"player_{board}",
         earlier_cubes=tuple(int(n) for n in game.earlier_cubes[board, :count]),

@@ -12,8 +12,6 @@ from symphony9_env.actions import MAX_CONTRIBUTION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import MAX_REPUTATION, MAX_SPACES, PLAYER_COUNTS, SCORING_METHODS
 from symphony9_env.rules.state import (
-    CONTRIBUTE,
-    DISCUSS,
     NONE,
     NUM_BOARDS,
     NUM_CLASSES,
@@ -40,6 +38,7 @@ from symphony9_env.views.fields import (
     TOTAL_UNIT,
     at,
 )
+from symphony9_env.views.visible import num_tokens_shown
 
 _f4 = np.float32
 _ONE: Final = _f4(1)
@@ -82,18 +81,6 @@ _CONTRIBUTION, _CONTRIBUTION_TOKEN = at("contribution"), at("contribution_token"
 _OTHERS_MONEY, _OTHERS_FURNITURE = at("others_money"), at("others_furniture")
 _ALL_HANDS, _ALL_HAND_TOKENS = at("all_hands"), at("all_hand_tokens")
 _ALL_BUDGET, _ALL_BOT_TILES = at("all_budget"), at("all_bot_tiles")
-
-
-@rule
-def num_tokens_shown(game: Game) -> int:
-    """Budget tokens that lie open: this round's once the concert has begun."""
-    return game.round_index + (1 if game.phase >= DISCUSS else 0)
-
-
-@rule
-def num_bot_tiles_shown(game: Game) -> int:
-    """Bot tiles that were drawn: this round's once the hands are open."""
-    return game.round_index + (1 if game.phase > CONTRIBUTE else 0)
 
 
 @rule
@@ -155,81 +142,81 @@ def _encode_budget(game: Game, out: Any) -> None:
 
 
 @rule
-def board_at(game: Game, seat: int, place: int) -> int:
-    """The board that a seat sees at a place: itself first, then clockwise; the bot after the players."""
-    if place >= game.num_players:
-        return place
-    board = seat + place
+def board_at(game: Game, seat: int, offset: int) -> int:
+    """Return the board at an offset from a seat: the seat itself first, then clockwise; the bot after the players."""
+    if offset >= game.num_players:
+        return offset
+    board = seat + offset
     return board if board < game.num_players else board - int(game.num_players)
 
 
 @rule
-def place_of(game: Game, seat: int, player: int) -> int:
-    """The place at which a seat sees a player: how far clockwise from itself."""
-    place = int(player) - seat
-    return place if place >= 0 else place + int(game.num_players)
+def offset_of(game: Game, seat: int, player: int) -> int:
+    """Return how far clockwise from a seat a player sits."""
+    offset = int(player) - seat
+    return offset if offset >= 0 else offset + int(game.num_players)
 
 
 @rule
 def _encode_seat(game: Game, seat: int, out: Any) -> None:
     """What is told from one seat's side of the table: its own things and everybody's open ones."""
     if game.phase != OVER:
-        out[_TO_DECIDE + place_of(game, seat, game.player)] = _ONE
-    out[_START_PLAYER + place_of(game, seat, game.start)] = _ONE
+        out[_TO_DECIDE + offset_of(game, seat, game.player)] = _ONE
+    out[_START_PLAYER + offset_of(game, seat, game.start)] = _ONE
     _encode_hand(game, seat, 0, out, _HAND, _HAND_TOKEN)
-    for place in range(game.num_boards):
-        _encode_notes(game, board_at(game, seat, place), place, out)
+    for offset in range(game.num_boards):
+        _encode_notes(game, board_at(game, seat, offset), offset, out)
 
 
 @rule
-def _encode_hand(game: Game, seat: int, place: int, out: Any, hand: int, hand_token: int) -> None:
+def _encode_hand(game: Game, seat: int, offset: int, out: Any, hand: int, hand_token: int) -> None:
     if game.hand[seat] != NONE:
-        out[hand + 2 * place] = _ONE
-        out[hand + 2 * place + 1] = game.hand[seat] * _PER_BID
+        out[hand + 2 * offset] = _ONE
+        out[hand + 2 * offset + 1] = game.hand[seat] * _PER_BID
         if game.hand_token[seat] != NONE:
-            out[hand_token + NUM_FURNITURE * place + int(game.hand_token[seat])] = _ONE
+            out[hand_token + NUM_FURNITURE * offset + int(game.hand_token[seat])] = _ONE
 
 
 @rule
-def _encode_notes(game: Game, board: int, place: int, out: Any) -> None:
+def _encode_notes(game: Game, board: int, offset: int, out: Any) -> None:
     """What a player or the bot did in this round and in the last concert, as far as it lies open."""
     for token in range(NUM_FURNITURE):
-        out[_SALES + NUM_FURNITURE * place + token] = game.sales[board, token]
+        out[_SALES + NUM_FURNITURE * offset + token] = game.sales[board, token]
     if game.announced[board] != NONE:
-        out[_ANNOUNCED + 2 * place] = _ONE
-        out[_ANNOUNCED + 2 * place + 1] = game.announced[board] * _PER_BID
+        out[_ANNOUNCED + 2 * offset] = _ONE
+        out[_ANNOUNCED + 2 * offset + 1] = game.announced[board] * _PER_BID
     if game.kept[board] != NONE:
-        out[_KEPT + NUM_MUSICIANS * place + int(game.kept[board])] = _ONE
+        out[_KEPT + NUM_MUSICIANS * offset + int(game.kept[board])] = _ONE
     if game.contribution_token[board] != NONE:
-        out[_CONTRIBUTION_TOKEN + NUM_FURNITURE * place + int(game.contribution_token[board])] = _ONE
+        out[_CONTRIBUTION_TOKEN + NUM_FURNITURE * offset + int(game.contribution_token[board])] = _ONE
 
 
 @rule
 def _encode_boards(game: Game, seat: int, out: Any) -> None:
-    """The observer's purse and everybody's board, always all four places: an absent board is zeros."""
+    """The observer's purse and everybody's board, always all four of them: an absent board is zeros."""
     out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
     for token in range(NUM_FURNITURE):
         out[_FURNITURE + token] = game.furniture[seat, token]
-    for place in range(NUM_BOARDS):
-        board = board_at(game, seat, place)
-        row = NUM_MUSICIANS * place
+    for offset in range(NUM_BOARDS):
+        board = board_at(game, seat, offset)
+        row = NUM_MUSICIANS * offset
         for musician in range(NUM_MUSICIANS):
             out[_EARLIER + row + musician] = _f4(game.earlier_cubes[board, musician]) * _PER_CUBE
         for musician in range(NUM_MUSICIANS):
             out[_NEW + row + musician] = _f4(game.new_cubes[board, musician]) * _PER_CUBE
         for musician in range(NUM_MUSICIANS):
             out[_COMPOSITIONS + row + musician] = _f4(game.compositions[board, musician]) * _PER_TILE
-        out[_CONTRIBUTION + place] = game.contribution[board] * _PER_BID
+        out[_CONTRIBUTION + offset] = game.contribution[board] * _PER_BID
 
 
 @rule
 def _encode_ledger(game: Game, seat: int, out: Any) -> None:
     """What a perfect memory of all payments would know of the others."""
-    for place in range(1, game.num_players):
-        other = board_at(game, seat, place)
-        out[_OTHERS_MONEY + place - 1] = min(game.money[other], MONEY_SHOWN) * _PER_MONEY
+    for offset in range(1, game.num_players):
+        other = board_at(game, seat, offset)
+        out[_OTHERS_MONEY + offset - 1] = min(game.money[other], MONEY_SHOWN) * _PER_MONEY
         for token in range(NUM_FURNITURE):
-            out[_OTHERS_FURNITURE + NUM_FURNITURE * (place - 1) + token] = game.furniture[other, token]
+            out[_OTHERS_FURNITURE + NUM_FURNITURE * (offset - 1) + token] = game.furniture[other, token]
 
 
 @rule
@@ -257,8 +244,8 @@ def observe_all(states: Any, index: int, out: Any) -> None:
     """Write everything there is to know of game `index`, hidden things included, into `out` (float32)."""
     game = states[index]
     encode(game, 0, out)
-    for place in range(game.num_players):
-        _encode_hand(game, place, place, out, _ALL_HANDS, _ALL_HAND_TOKENS)
+    for offset in range(game.num_players):
+        _encode_hand(game, offset, offset, out, _ALL_HANDS, _ALL_HAND_TOKENS)
     for round_index in range(NUM_ROUNDS):
         out[_ALL_BUDGET + round_index] = game.budget[round_index] * _PER_TOKEN
         if game.has_bot:

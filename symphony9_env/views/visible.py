@@ -1,6 +1,12 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""What one seat can't know, taken out of a game's record: what players are given to decide by."""
+"""What is public and what a seat may know: the single definition, for compiled code and for Python.
+
+Public: tracks, cubes, compositions, scoring tiles, opened contributions, sales, announcements, and the budget tokens
+and bot tiles that have been shown. Hidden from a seat: the others' closed hands, their money and furniture (unless
+perfect memory of all payments is granted), the tokens not yet shown, and the bot's coming tiles. The observation, the
+seat view, resampling, digests, adapters and agents all ask the functions here.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +16,55 @@ import numpy as np
 
 from symphony9_env.compilation import rule, wrapping
 from symphony9_env.rules.chance import mix
-from symphony9_env.rules.state import NONE, NUM_BOARDS, NUM_CLASSES, NUM_FURNITURE, NUM_MUSICIANS, NUM_ROUNDS, Game
-from symphony9_env.views.vector import num_bot_tiles_shown, num_tokens_shown
+from symphony9_env.rules.state import (
+    CONTRIBUTE,
+    DISCUSS,
+    NONE,
+    NUM_BOARDS,
+    NUM_CLASSES,
+    NUM_FURNITURE,
+    NUM_MUSICIANS,
+    NUM_ROUNDS,
+    OVER,
+    Game,
+)
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @rule
-def hide_unknown(game: Game, seat: int) -> None:
-    """Overwrite, in place, the others' closed hands, the tokens not yet shown and the bot's coming tiles.
+def num_tokens_shown(game: Game) -> int:
+    """Return how many budget tokens have been shown: this round's once the concert has begun."""
+    return game.round_index + (1 if game.phase >= DISCUSS else 0)
 
-    The others' money and furniture stay: a perfect memory of all payments knows them.
+
+@rule
+def num_bot_tiles_shown(game: Game) -> int:
+    """Return how many bot tiles have been drawn: this round's once the hands are open."""
+    return game.round_index + (1 if game.phase > CONTRIBUTE else 0)
+
+
+@rule
+def is_hand_hidden(game: Game, seat: int, player: int) -> bool:
+    """Return whether a player has a closed hand that this seat may not see."""
+    return player != seat and game.hand[player] != NONE
+
+
+@rule
+def is_purse_hidden(game: Game, seat: int, player: int, ledger: bool) -> bool:
+    """Return whether this seat may not see a player's money and furniture. `ledger` grants a perfect memory."""
+    return player != seat and not ledger and game.phase != OVER
+
+
+@rule
+def hide_unknown(game: Game, seat: int) -> None:
+    """Overwrite, in place, what a seat with a perfect memory can't know.
+
+    That is the others' closed hands, the tokens not yet shown and the bot's coming tiles. The others' money and
+    furniture stay, because a perfect memory of all payments knows them.
     """
     for player in range(game.num_players):
-        if player != seat and game.hand[player] != NONE:
+        if is_hand_hidden(game, seat, player):
             game.hand[player] = 0
             game.hand_token[player] = NONE
     for round_index in range(num_tokens_shown(game), NUM_ROUNDS):
@@ -41,9 +82,9 @@ def _with(digest: Any, value: int) -> Any:
 
 @rule
 def public_digest(game: Game) -> Any:
-    """A hash (uint64) of what lies open on the table: positions that look different have different ones.
+    """Return a hash (uint64) of public information, without anybody's money and furniture.
 
-    Purses are left out, so it is the same whatever a seat does not know.
+    It is the same for all positions that a seat can't tell apart.
     """
     digest = _with(np.uint64(game.round_index), int(game.phase) * NUM_BOARDS + int(game.player))
     digest = _with(digest, int(game.pending) * NUM_BOARDS + int(game.start))
@@ -61,7 +102,7 @@ def public_digest(game: Game) -> Any:
 
 @rule
 def purse_digest(game: Game) -> Any:
-    """A hash (uint64) of everybody's money and furniture, which a perfect memory knows."""
+    """Return a hash (uint64) of everybody's money and furniture, which a perfect memory knows."""
     digest = np.uint64(0)
     for player in range(game.num_players):
         digest = _with(digest, int(game.money[player]))

@@ -76,7 +76,7 @@ def test_nothing_is_asked_after_round_six_of_those_without_furniture() -> None:
     env = at_concert(budget=[0] * 2 + [2] * 4)
     place(env, round_index=5, furniture=[[0, 0, 0]] * 4)
     bids(env, 8, 8, 8, 8)
-    assert game_at(env.states).step == OVER
+    assert game_at(env.states).phase == OVER
 
 
 # The bot.

@@ -1,0 +1,121 @@
+"""Events from Python: read what a move set off, with who may see what.
+
+The rules write events into a buffer (`rules/events.py`). An `Event` is complete. What one seat may see of it is a
+`SeenEvent`, which only `see` makes; game logs and messages take those, so that they can't tell more.
+
+>>> from symphony9_env import symphony9_v0
+>>> env = symphony9_v0.raw_env(num_players=2)
+>>> env.event_buffer = EventBuffer()
+>>> env.reset(seed=7)
+>>> env.step(0)
+>>> env.event_buffer.read()[0].kind
+'cube_taken'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NewType
+
+from symphony9_env.components import FURNITURE_VALUES, MUSICIANS
+from symphony9_env.rules.events import (
+    AMOUNT,
+    BOARD,
+    FURNITURE,
+    HAND_CLOSED,
+    KIND,
+    KINDS,
+    MUSICIAN,
+    OUTCOME,
+    PHASE,
+    PLAYER,
+    new_event_array,
+)
+from symphony9_env.rules.state import DECISIONS, NONE, OUTCOMES, States, game_at
+
+# Events whose amount and furniture are known only to the seat that acts, until the hands open. All others are public
+# from the moment they happen.
+PRIVATE_KINDS: Final = frozenset({KINDS[HAND_CLOSED]})
+
+
+@dataclass(frozen=True)
+class Event:
+    """One effect of a move, complete. `rules/events.py` says which fields a kind of event has; the others are None."""
+
+    kind: str
+    phase: str  # in which it happened, by the name of its decision
+    player: int | None = None  # the seat that moved, if the event is a move
+    board: int | None = None  # the seat concerned; the number of players for the bot
+    musician: str | None = None
+    amount: int | None = None
+    furniture: int | None = None  # the value of a token
+    outcome: str | None = None  # of a concert
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields that the event has, as plain JSON data."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+SeenEvent = NewType("SeenEvent", Event)  # an event without what the seat it is for may not see
+
+
+class EventBuffer:
+    """A buffer for the events of one move, to be read after it."""
+
+    def __init__(self) -> None:
+        self.array = new_event_array()
+
+    def read(self) -> list[Event]:
+        """Return the events written since the last call, and clear the buffer."""
+        count = int(self.array[0, 0])
+        self.array[0, 0] = 0
+        return [_read_row(row) for row in self.array[1 : count + 1].tolist()]
+
+
+def _read_row(row: list[int]) -> Event:
+    return Event(
+        kind=KINDS[row[KIND]],
+        phase=DECISIONS[row[PHASE]],
+        player=_some(row[PLAYER]),
+        board=_some(row[BOARD]),
+        musician=None if row[MUSICIAN] == NONE else MUSICIANS[row[MUSICIAN]],
+        # A revealed token and a total may be negative: only kinds without an amount have NONE there.
+        amount=row[AMOUNT] if KINDS[row[KIND]] in _KINDS_WITH_AMOUNT else None,
+        furniture=None if row[FURNITURE] == NONE else FURNITURE_VALUES[row[FURNITURE]],
+        outcome=None if row[OUTCOME] == NONE else OUTCOMES[row[OUTCOME]],
+    )
+
+
+_KINDS_WITH_AMOUNT: Final = frozenset(KINDS) - {
+    "passed",
+    "cube_kept",
+    "cube_discarded",
+    "cube_returned",
+    "musician_died",
+    "last_sales_started",
+    "game_ended",
+}
+
+
+def _some(number: int) -> int | None:
+    return None if number == NONE else number
+
+
+def opening_events(states: States, index: int = 0) -> list[Event]:
+    """Return the events of a game as dealt: round one starts."""
+    game = game_at(states, index)
+    return [Event("round_started", DECISIONS[int(game.phase)], board=int(game.first_start), amount=1)]
+
+
+def see(events: Iterable[Event], seat: int | None) -> list[SeenEvent]:
+    """Return events as a seat may see them; None stands for somebody who sees only what is public."""
+    return [SeenEvent(_hide_contents(event) if _is_hidden(event, seat) else event) for event in events]
+
+
+def _is_hidden(event: Event, seat: int | None) -> bool:
+    return event.kind in PRIVATE_KINDS and event.player != seat
+
+
+def _hide_contents(event: Event) -> Event:
+    return Event(event.kind, event.phase, player=event.player, board=event.board)
