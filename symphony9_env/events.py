@@ -93,6 +93,7 @@ _KINDS_WITH_AMOUNT: Final = frozenset(KINDS) - {
     "cube_discarded",
     "cube_returned",
     "musician_died",
+    "musician_performed",
     "last_sales_started",
     "game_ended",
 }

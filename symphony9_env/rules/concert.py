@@ -18,6 +18,7 @@ from symphony9_env.rules.events import (
     CUBE_RETURNED,
     HAND_OPENED,
     INCOME_PAID,
+    MUSICIAN_PERFORMED,
     PENALTY_IMPOSED,
     emit,
 )
@@ -61,9 +62,11 @@ def open_hands(game: Game, events: Any) -> None:
         emit(events, game, HAND_OPENED, bot, NONE, game.contribution[bot], NONE)
     game.total = total
     game.outcome = concert_outcome(game, total)
+    emit(events, game, CONCERT_RESOLVED, NONE, NONE, total, NONE)
     for musician in range(game.num_musicians):
         game.performing[musician] = fame(game, musician) == game.outcome
-    emit(events, game, CONCERT_RESOLVED, NONE, NONE, total, NONE)
+        if game.performing[musician]:
+            emit(events, game, MUSICIAN_PERFORMED, NONE, musician, NONE, NONE)
     _report_bonuses_and_penalties(game, events)
     if is_success(game):
         _pay_contributions(game)

@@ -31,6 +31,7 @@ KINDS: Final[tuple[str, ...]] = (
     "budget_revealed",  # amount: the token
     "hand_opened",  # board; amount: the contribution; furniture: the token in it
     "concert_resolved",  # amount: the total; outcome
+    "musician_performed",  # musician: in a concert that succeeded
     "bonus_awarded",  # board; amount: the money of a medium class bonus, else 0
     "penalty_imposed",  # board; amount: the cubes to discard
     "income_paid",  # board, musician; amount
@@ -52,6 +53,7 @@ KINDS: Final[tuple[str, ...]] = (
     BUDGET_REVEALED,
     HAND_OPENED,
     CONCERT_RESOLVED,
+    MUSICIAN_PERFORMED,
     BONUS_AWARDED,
     PENALTY_IMPOSED,
     INCOME_PAID,

@@ -1,0 +1,133 @@
+"""The log of a game in words, from the events that a seat may see.
+
+A closed hand is logged without its contents until the hands open. Of money only payments are logged, which everybody
+sees; nobody's balance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Final, TypedDict
+
+from symphony9_env.components import CLASSES
+from symphony9_env.events import SeenEvent
+
+
+class LogLine(TypedDict):
+    """A line of the log. Pages put the seat's name before the text; the bot's seat is the number of players."""
+
+    kind: str  # round, move, composition, token, gave, concert, income, death, over
+    seat: int | None
+    text: str
+
+
+_PASSES: Final = {
+    "buy_4": "buys no cube for $4",
+    "buy_8": "buys no cube for $8",
+    "announce": "stays silent",
+    "keep": "keeps no cube",
+    "sell": "sells nothing more",
+}
+
+
+def log_lines(events: Sequence[SeenEvent]) -> list[LogLine]:
+    """Return the lines of the events of one move, or of a game as dealt."""
+    lines: list[LogLine] = []
+    performers = [_title(event) for event in events if event.kind == "musician_performed"]
+    if any(event.kind == "game_ended" for event in events):  # nobody had furniture left to sell
+        events = [event for event in events if event.kind != "last_sales_started"]
+    for is_income, group in groupby(events, _is_income):
+        if is_income:
+            lines += _income_lines(list(group))
+        else:
+            for event in group:
+                lines += _event_lines(event, performers)
+    return lines
+
+
+def _is_income(event: SeenEvent) -> bool:
+    return event.kind in ("income_paid", "cube_returned") or (event.kind == "bonus_awarded" and event.amount != 0)
+
+
+def _income_lines(events: list[SeenEvent]) -> list[LogLine]:
+    """Return one line for each board: what it received in all, and the cubes that income took."""
+    lines = []
+    for board in sorted({event.board for event in events if event.board is not None}):
+        own = [event for event in events if event.board == board]
+        received = sum(event.amount or 0 for event in own)
+        returned = [_title(event) for event in own if event.kind == "cube_returned"]
+        parts = [f"receives ${received}"] if received else []
+        parts += [f"gives up a cube of {' and '.join(returned)}"] if returned else []
+        lines.append(_line("income", board, ", ".join(parts)))
+    return lines
+
+
+def _event_lines(event: SeenEvent, performers: list[str]) -> list[LogLine]:
+    if event.kind == "round_started":
+        start = _line("move", event.board, "is the start player")
+        return [_line("round", None, f"Round {event.amount}"), start]
+    if event.kind == "concert_resolved":
+        return [_line("concert", None, _describe_concert(event, performers))]
+    if event.kind in _PUBLIC_TEXTS:
+        kind, describe = _PUBLIC_TEXTS[event.kind]
+        return [_line(kind, event.board, describe(event))]
+    if event.kind in _MOVE_TEXTS:
+        return [_line("move", event.player, _MOVE_TEXTS[event.kind](event))]
+    return []  # performers are named with the concert; bonuses and penalties show in the moves that follow
+
+
+def _line(kind: str, seat: int | None, text: str) -> LogLine:
+    return {"kind": kind, "seat": seat, "text": text}
+
+
+def _title(event: SeenEvent) -> str:
+    assert event.musician is not None
+    return event.musician.capitalize()
+
+
+def _describe_taking(event: SeenEvent) -> str:
+    if event.phase == "take_for_bot":
+        return f"takes a {_title(event)} cube for the bot"
+    if event.phase == "bonus":
+        return f"takes a {_title(event)} cube: high class bonus"
+    return f"pays ${event.amount} for a {_title(event)} cube" if event.amount else f"takes a {_title(event)} cube"
+
+
+def _describe_award(event: SeenEvent) -> str:
+    cubes = f", gives up {event.amount} {'cube' if event.amount == 1 else 'cubes'}" if event.amount else ""
+    return f"gets a composition by {_title(event)}{cubes}"
+
+
+def _describe_hand(event: SeenEvent) -> str:
+    furniture = f", furniture for ${event.furniture} in it" if event.furniture else ""
+    return f"gave ${event.amount}{furniture}"
+
+
+def _describe_concert(event: SeenEvent, performers: list[str]) -> str:
+    if event.outcome not in CLASSES:
+        blamed = "least" if event.outcome == "too little" else "most"
+        return f"Total {event.amount}: {event.outcome}, the concert fails; who gave {blamed} is to blame"
+    names = ", ".join(performers[:-1]) + " and " * (len(performers) > 1) + performers[-1]
+    return f"Total {event.amount}: a {event.outcome} class concert by {names}"
+
+
+_MOVE_TEXTS: Final[dict[str, Callable[[SeenEvent], str]]] = {
+    "cube_taken": _describe_taking,
+    "passed": lambda event: _PASSES[event.phase],
+    "furniture_sold": lambda event: f"sells furniture for ${event.amount}",
+    "amount_announced": lambda event: f"announces ${event.amount}",
+    "hand_closed": lambda event: "closes a hand",
+    "cube_kept": lambda event: f"keeps a {_title(event)} cube: low class bonus",
+    "cube_discarded": lambda event: f"gives up a {_title(event)} cube: the concert failed",
+}
+
+# The kind of line and its text, for events other than moves.
+_PUBLIC_TEXTS: Final[dict[str, tuple[str, Callable[[SeenEvent], str]]]] = {
+    "composition_awarded": ("composition", _describe_award),
+    "budget_revealed": ("token", lambda event: f"The royal budget: {event.amount:+d}".replace("+0", "0")),
+    "hand_opened": ("gave", _describe_hand),
+    "musician_died": ("death", lambda event: f"{_title(event)} dies: his last cube is gone"),
+    "last_sales_started": ("round", lambda event: "The last round is over: furniture may still be sold"),
+    "game_ended": ("over", lambda event: "The game is over"),
+}
