@@ -27,7 +27,7 @@ SAVE_FORMAT: Final = "symphony9-batch/1"
 
 
 class BatchedGames:
-    """Steps `num_games` games together, with the options of `raw_env` (render_mode apart).
+    """A batch of `num_games` games that are stepped together, with the options of `raw_env` except render_mode.
 
     Every step fills the arrays below in place, and they stay the same objects: copy what you want to keep. Which
     games a row gets depends on the batch's seed, the row and how many games the row has played, and on nothing else.

@@ -1,12 +1,14 @@
-"""How the kernel is compiled, and where the compiled code is kept.
+# kernel: compiled by Numba; a change here changes the key of the compile cache
+# mypy: disable-error-code="no-any-return"
+"""Compile the kernel with Numba, and cache the compiled code on disk.
 
-`@rule` marks a function of the kernel, `@entry` one that Python calls (only those need a place on disk).
-With `NUMBA_DISABLE_JIT=1` both leave the function as it is: plain Python, for the debugger and for coverage.
+`@rule` marks a function of the kernel, `@entry` one that Python calls; only entries need a disk cache. With
+`NUMBA_DISABLE_JIT=1` both leave the function as it is: plain Python, for the debugger and for coverage.
 
-Numba's own disk cache looks at one source file only: a helper changed in another file would leave a stale
-caller behind. So the cache folder here is named after a hash of every source and data file that the kernel
-is made of: any change starts a new, empty folder. Numba writes each file under a temporary name and renames
-it, so that several processes may share a folder.
+Numba's own disk cache looks at one source file only, so a helper changed in another file would leave a stale caller
+behind. The cache folder used here is therefore named after a hash of every source and data file that the kernel is
+made of: any change starts a new, empty folder. Several processes may share a folder, because Numba writes each file
+under a temporary name and then renames it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,6 @@ COMPILED: Final[bool] = not _config.DISABLE_JIT
 _PACKAGE: Final = Path(__file__).parent
 _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
 
-
 # A kernel file starts with this line. Compiled code may depend on kernel files and data files only
 # (tests/test_imports.py), so a change in any other file does not trigger recompilation.
 KERNEL_MARKER: Final = "# kernel: compiled by Numba; a change here changes the key of the compile cache"
@@ -53,6 +54,7 @@ def kernel_sources() -> list[Path]:
 
 
 def kernel_hash() -> str:
+    """Return a hash of the kernel's sources: the key of the compile cache."""
     digest = hashlib.sha256()
     for path in kernel_sources():
         digest.update(str(path.relative_to(_PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -60,15 +62,15 @@ def kernel_hash() -> str:
 
 
 def cache_folder() -> Path:
-    """`SYMPHONY9_CACHE_DIR`, or the user's cache folder; in it one folder for each version of the kernel."""
+    """Return the folder for this version of the kernel, in `SYMPHONY9_CACHE_DIR` or in the user's cache folder."""
     chosen = os.environ.get("SYMPHONY9_CACHE_DIR")
     folder = chosen or AppDirs("symphony9_env", appauthor=False).user_cache_dir  # type: ignore[no-untyped-call]
     return Path(folder) / f"kernel-{kernel_hash()}"
 
 
 @contextlib.contextmanager
-def _caching_in(folder: Path) -> Iterator[None]:
-    """Numba reads its cache folder when a function is decorated; leave the user's own setting alone."""
+def _set_cache_folder(folder: Path) -> Iterator[None]:
+    """Set Numba's cache folder while a function is decorated, which is when Numba reads it; then restore it."""
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(folder)
     try:
@@ -77,7 +79,7 @@ def _caching_in(folder: Path) -> Iterator[None]:
         _config.CACHE_DIR = before
 
 
-def _writable(folder: Path) -> bool:
+def _is_writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
@@ -90,29 +92,34 @@ def _writable(folder: Path) -> bool:
 
 _SOURCES: Final = frozenset(kernel_sources())
 _FOLDER: Final = cache_folder() if COMPILED else _PACKAGE
-_CACHED: Final = COMPILED and _writable(_FOLDER)
+_CACHED: Final = COMPILED and _is_writable(_FOLDER)
 
 
 def rule(function: F) -> F:
-    """A function of the kernel, called from other kernel functions only: it gets no Python wrapper."""
-    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    """Compile a function that only kernel functions call: it gets no Python wrapper."""
+    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+
+
+def wrapping_rule(function: F) -> F:
+    """Compile a rule whose unsigned arithmetic wraps on purpose; un-compiled, keep NumPy from warning of it."""
+    return rule(function) if COMPILED else np.errstate(over="ignore")(function)
 
 
 def entry(function: F) -> F:
-    """A function of the kernel that Python calls: its compiled form is kept on disk.
+    """Compile a kernel function that Python calls, and cache it on disk.
 
     It takes plain structured arrays: passing a recarray to compiled code costs ten times the call.
     """
     if not COMPILED:
-        return _reading_fields_by_name(function)
+        return _pass_recarrays(function)
     if Path(function.__code__.co_filename) not in _SOURCES:
-        raise RuntimeError(f"{function.__module__} is no kernel source: its cache could go stale")
-    with _caching_in(_FOLDER):
-        return _njit(cache=_CACHED, **_OPTIONS)(function)  # type: ignore[no-any-return]
+        raise RuntimeError(f"{function.__module__} is not a kernel file: its first line must be {KERNEL_MARKER!r}")
+    with _set_cache_folder(_FOLDER):
+        return _njit(cache=_CACHED, **_OPTIONS)(function)
 
 
-def _reading_fields_by_name(function: F) -> F:
-    """Un-compiled, `game.money` works on records of a recarray only."""
+def _pass_recarrays(function: F) -> F:
+    """Pass structured arrays as recarrays: un-compiled, `game.money` works on their elements only."""
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
@@ -125,38 +132,33 @@ def _is_structured(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.names is not None
 
 
-def as_recarray(records: Any) -> Any:
-    """The same records, with fields that Python can read as attributes."""
-    return records.view(np.recarray)
+def as_recarray(array: Any) -> Any:
+    """Return the same structured array with fields that Python can read as attributes."""
+    return array.view(np.recarray)
 
 
 def as_python(function: F) -> F:
-    """The Python source of a rule that calls no other rule: to ask it about one game without compiling it."""
+    """Return the Python source of a rule that calls no other rule, to ask it about one game without compiling it."""
     return getattr(function, "py_func", function)
 
 
-def wrapping(function: F) -> F:
-    """A rule whose unsigned arithmetic wraps on purpose; un-compiled, NumPy must not warn of it."""
-    return rule(function) if COMPILED else np.errstate(over="ignore")(function)
-
-
-class _Notice(event.Listener):
-    """Says, once a process, that compiling takes a while (only when something was not in the cache)."""
+class _CompilationNotice(event.Listener):
+    """Print once in a process that the rules are being compiled; nothing if all comes from the cache."""
 
     def __init__(self) -> None:
-        self.said = False
+        self._is_printed = False
 
     def on_start(self, compiling: Any) -> None:
         function = compiling.data["dispatcher"].py_func
-        if self.said or not str(function.__module__).startswith("symphony9_env."):
+        if self._is_printed or not str(function.__module__).startswith("symphony9_env."):
             return
-        self.said = True
-        where = f"kept in {_FOLDER}" if _CACHED else "the cache folder is not writable: not kept"
-        print(f"symphony9_env: compiling the rules for their first use: some seconds ({where})", file=sys.stderr)
+        self._is_printed = True
+        cached = f"cached in {_FOLDER}" if _CACHED else f"not cached: {_FOLDER} is not writable"
+        print(f"symphony9_env: compiling the rules for the first time takes some seconds ({cached})", file=sys.stderr)
 
     def on_end(self, compiling: Any) -> None:
         pass
 
 
 if COMPILED:
-    event.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]
+    event.register("numba:compile", _CompilationNotice())  # type: ignore[no-untyped-call]

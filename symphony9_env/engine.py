@@ -2,7 +2,7 @@
 # mypy: disable-error-code="no-any-return"
 """The rules and the observation in one compiled call, for one game and for many at once.
 
-Buffers belong to the caller and are filled in index; nothing is allocated here. A row of a batch holds one game after
+Buffers belong to the caller and are filled in place; nothing is allocated here. A row of a batch holds one game after
 the other; rows are independent of each other.
 """
 
@@ -17,6 +17,7 @@ from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rewards import add_rewards
 from symphony9_env.rules.chance import derive_seed, draw_below, draw_member, mix, skip_draws
+from symphony9_env.rules.events import clear_events
 from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.rules.scoring import total_points
 from symphony9_env.rules.setup import deal_game
@@ -45,8 +46,9 @@ def advance(states: Any, index: int, action: int, observation: Any, mask: Any) -
 
 @entry
 def advance_with_events(states: Any, index: int, action: int, observation: Any, mask: Any, events: Any) -> int:
-    """Do what `advance` does for a legal action, and append what the move sets off to the event buffer."""
+    """Do what `advance` does for a legal action, and fill the event buffer with what the move sets off."""
     game = states[index]
+    clear_events(events)
     apply(game, action, events)
     return _observe_decision(game, observation, mask)
 

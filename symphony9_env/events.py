@@ -1,7 +1,7 @@
-"""Events from Python: read what a move set off, with who may see what.
+"""Events: the effects of a move, read from the kernel's buffer, and what each seat may see of them.
 
 The rules write events into a buffer (`rules/events.py`). An `Event` is complete. What one seat may see of it is a
-`SeenEvent`, which only `see` makes; game logs and messages take those, so that they can't tell more.
+`SeenEvent`, which only `see` makes. Game logs and messages take `SeenEvent`s, so they can't reveal more.
 
 >>> from symphony9_env import symphony9_v0
 >>> env = symphony9_v0.raw_env(num_players=2)
@@ -61,16 +61,20 @@ SeenEvent = NewType("SeenEvent", Event)  # an event without what the seat it is 
 
 
 class EventBuffer:
-    """A buffer for the events of one move, to be read after it."""
+    """A buffer that holds the events of the last move until they are read or the next move replaces them."""
 
     def __init__(self) -> None:
         self.array = new_event_array()
 
     def read(self) -> list[Event]:
-        """Return the events written since the last call, and clear the buffer."""
-        count = int(self.array[0, 0])
+        """Return the events of the last move and clear the buffer."""
+        events = [_read_row(row) for row in self.array[1 : int(self.array[0, 0]) + 1].tolist()]
+        self.clear()
+        return events
+
+    def clear(self) -> None:
+        """Forget the events of the last move."""
         self.array[0, 0] = 0
-        return [_read_row(row) for row in self.array[1 : count + 1].tolist()]
 
 
 def _read_row(row: list[int]) -> Event:

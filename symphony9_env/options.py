@@ -38,9 +38,7 @@ class Variant:
     """Which game is played."""
 
     num_players: int = field(default=4, metadata=_describe("number of players", PLAYER_COUNTS))
-    tracks: str = field(
-        default="historical", metadata=_describe("which career track board lies at which musician", TRACKS)
-    )
+    tracks: str = field(default="historical", metadata=_describe("which career track each musician gets", TRACKS))
     scoring: str | Mapping[str, str] = field(
         default="random", metadata=_describe("sides of the scoring tiles", SCORING)
     )
@@ -125,7 +123,8 @@ def make_options(**options: Unpack[OptionValues]) -> EnvOptions:
         hint = f"did you mean {near[0]!r}? " if near else ""
         # "unexpected keyword argument" is Python's own wording, which some libraries look for.
         reason = f"got an unexpected keyword argument {unknown[0]!r}"
-        raise TypeError(f"{reason}: unknown option; {hint}allowed: {_join(OPTION_NAMES)}, render_mode")
+        allowed = OPTION_NAMES if "render_mode" in unknown else (*OPTION_NAMES, "render_mode")  # a batch has none
+        raise TypeError(f"{reason}: unknown option; {hint}allowed: {_join(allowed)}")
     given: dict[str, Any] = dict(options)
     variant = Variant(**{name: given.pop(name) for name in VARIANT_NAMES if name in given})
     return EnvOptions(variant, **given)
@@ -133,8 +132,8 @@ def make_options(**options: Unpack[OptionValues]) -> EnvOptions:
 
 def with_option_signature(callable_: F) -> F:
     """Replace `**options` in the signature that `help` shows by the options with their types and defaults."""
-    shown = inspect.signature(callable_)
-    parameters = [one for one in shown.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    signature = inspect.signature(callable_)
+    parameters = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     parameters += [
         inspect.Parameter(
             option.name,
@@ -144,7 +143,7 @@ def with_option_signature(callable_: F) -> F:
         )
         for option in OPTION_FIELDS
     ]
-    callable_.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
+    callable_.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return callable_
 
 
@@ -160,7 +159,7 @@ def check_num_players(value: Any) -> int:
 
 
 def check_assignment(scoring: Mapping[str, str], num_players: int, name: str = "scoring") -> dict[str, str]:
-    """Check a scoring tile side for every musician in play, each tile number once."""
+    """Return a scoring tile side for every musician in the game, each number once, or raise a ValueError."""
     rules = PLAYER_COUNT_RULES[num_players]
     if missing := [musician for musician in rules.musicians if musician not in scoring]:
         raise ValueError(f"{name}={dict(scoring)!r}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")

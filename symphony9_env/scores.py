@@ -1,6 +1,6 @@
 """Score sheets: every player's points by source, rank and share of the win, if the game ended now.
 
-A score sheet tells of everybody's money, so it is for results and tools; a seat sees it once the game is over.
+A score sheet reveals everybody's money, so it is for results and tools; a seat may see it once the game is over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The box as the kernel reads it, and deals as plain data: the `setup` of a game record."""
+"""The set-up of a game as plain JSON data, the `setup` of a game record; and the box that the kernel deals from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from symphony9_env.options import Variant, check_assignment
 from symphony9_env.rules.setup import begin
 from symphony9_env.rules.state import BOX, NONE, NUM_ROUNDS, SIXTHS, States, game_at, new_states
 
-Box = NDArray[np.void]  # one BOX record
+Box = NDArray[np.void]  # an array of one BOX value
 SetUp = dict[str, Any]
 
 
@@ -68,12 +68,12 @@ def _pack_scoring(contents: Any, rules: PlayerCountRules, scoring: str | Mapping
 
 
 def read_setup(states: States, index: int) -> SetUp:
-    """The deal of a game, at any moment of it, as plain data."""
+    """Return the deal of a game, at any moment of it, as plain JSON data."""
     game = game_at(states, index)
     rules = PLAYER_COUNT_RULES[int(game.num_players)]
     setup: SetUp = {
         "start_player": int(game.first_start),
-        "tracks": {name: _track_of(game, row) for row, name in enumerate(rules.musicians)},
+        "tracks": {name: _read_track(game, row) for row, name in enumerate(rules.musicians)},
         "scoring": {name: SCORING_TILES[game.scoring_tile[row]] for row, name in enumerate(rules.musicians)},
         "budget": [int(token) for token in game.budget],
         "starting_cubes": [
@@ -86,7 +86,7 @@ def read_setup(states: States, index: int) -> SetUp:
     return setup
 
 
-def _track_of(game: Any, musician: int) -> list[list[int]]:
+def _read_track(game: Any, musician: int) -> list[list[int]]:
     length = game.track_length[musician]
     return [
         [int(reputation), int(cubes)]
@@ -97,7 +97,7 @@ def _track_of(game: Any, musician: int) -> list[list[int]]:
 
 
 def write_setup(box: Box, states: States, index: int, setup: Any) -> None:
-    """Deal a game by hand. A set-up that the rules don't allow is refused, and the game stands as before."""
+    """Deal game `index` by hand; refuse a set-up that the rules don't allow, and leave the game as it was."""
     rules = PLAYER_COUNT_RULES[int(box["num_players"][0])]
     checked = check_setup(setup, rules)
     fresh = new_states(1)
@@ -121,6 +121,7 @@ def write_setup(box: Box, states: States, index: int, setup: Any) -> None:
 
 
 def check_setup(setup: Any, rules: PlayerCountRules) -> SetUp:
+    """Return a set-up that the rules allow, or raise a ValueError."""
     if not isinstance(setup, Mapping):
         raise ValueError(f"setup: must be a mapping, not {type(setup).__name__}")
     needed = ["start_player", "tracks", "scoring", "budget", "starting_cubes"]
@@ -179,11 +180,11 @@ def _check_starting_cubes(cubes: Any, start: int, rules: PlayerCountRules) -> li
         raise ValueError(f"setup: starting_cubes must be {rules.num_boards} lists of musicians")
     seen: set[str] = set()
     for board, names in enumerate(cubes):
-        position = (board - start) % rules.num_players if board < rules.num_players else board
-        right = rules.starting_cubes[position]
+        offset = (board - start) % rules.num_players if board < rules.num_players else board
+        count = rules.starting_cubes[offset]
         who = f"player_{board}" if board < rules.num_players else "the bot"
-        if not isinstance(names, list | tuple) or len(names) != right:
-            raise ValueError(f"setup: starting_cubes of {who}: {names!r}; the chart gives {right}")
+        if not isinstance(names, list | tuple) or len(names) != count:
+            raise ValueError(f"setup: starting_cubes of {who}: {names!r}; the chart gives {count}")
         for name in names:
             if not isinstance(name, str) or name not in rules.musicians:
                 raise ValueError(f"setup: starting_cubes of {who}: {name!r} is no musician in play")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symphony9_env.envs.aec import CheckedEnv as env
 from symphony9_env.envs.aec import RawEnv as raw_env
+from symphony9_env.envs.checked import CheckedEnv as env
 from symphony9_env.envs.parallel import ParallelEnv as parallel_env
 
 __all__ = ["env", "parallel_env", "raw_env"]

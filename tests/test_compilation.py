@@ -96,11 +96,11 @@ POINTS = """
 import numpy as np
 from symphony9_env.rules.scoring import FURNITURE, score
 from symphony9_env.rules.state import SIXTHS, game_at, new_states
-games = new_states(1)
-game = game_at(games)
+states = new_states(1)
+game = game_at(states)
 game.num_players, game.furniture[:] = 4, 1
 sheet, points, ranks = np.zeros((4, 9), np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64)
-score(games, 0, sheet, points, ranks)
+score(states, 0, sheet, points, ranks, np.zeros(4))
 print(sheet[0, FURNITURE] / SIXTHS)
 """
 
@@ -144,15 +144,33 @@ def test_a_cache_folder_that_is_not_writable_costs_time_but_works(tmp_path: Path
     assert "not writable" in done.stderr
 
 
+def test_only_a_change_of_a_kernel_file_or_of_the_data_changes_the_cache_s_key(copied_package: Path) -> None:
+    code = "from symphony9_env.compilation import kernel_hash; print(kernel_hash())"
+    package = copied_package / "symphony9_env"
+
+    def hash_after_appending(text: str, *path: str) -> str:
+        source = package.joinpath(*path)
+        source.write_text(source.read_text(encoding="utf-8") + text, encoding="utf-8")
+        return run(code, copied_package, NUMBA_DISABLE_JIT="1").stdout
+
+    before = hash_after_appending("", "views", "text.py")
+    for path in (("views", "text.py"), ("__init__.py",), ("envs", "aec.py"), ("agents", "base.py")):
+        assert hash_after_appending("\n# Another comment.\n", *path) == before
+    seen = {before}
+    for path in (("rules", "game.py"), ("views", "visible.py"), ("compilation.py",), ("components", "box.toml")):
+        seen.add(hash_after_appending("\n# Another comment.\n", *path))
+    assert len(seen) == 5
+
+
 def test_kernel_code_outside_the_hashed_sources_is_refused(copied_package: Path) -> None:
-    face = copied_package / "symphony9_env" / "envs" / "aec.py"
-    face.write_text(
-        face.read_text()
+    adapter = copied_package / "symphony9_env" / "envs" / "aec.py"
+    adapter.write_text(
+        adapter.read_text()
         + "\nfrom symphony9_env.compilation import entry\n@entry\ndef f(x: int) -> int:\n    return x\n"
     )
     with pytest.raises(subprocess.CalledProcessError) as failed:
         run("import symphony9_env.symphony9_v0", copied_package)
-    assert "is no kernel source" in failed.value.stderr
+    assert "is not a kernel file" in failed.value.stderr
 
 
 def test_every_compiled_function_has_one_signature() -> None:

@@ -1,29 +1,33 @@
-"""Golden playthroughs: whole games as readable text, to be reviewed as differences.
+"""Golden playthroughs: whole games as readable text, so that a change of the rules shows up as a difference.
 
     python -m tools.golden     (or: make golden)
 
-writes them anew after a change of the rules or of the deal. `test_golden.py` compares them, and fails if the
-games together miss a phase, bonus, penalty or scoring tile side.
+writes them to tests/golden again after a change of the rules or of the deal. `tests/golden/test_golden.py` compares
+them, and fails if the games together miss a phase, bonus, penalty or scoring tile side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from symphony9_env.actions import NAMES
+from symphony9_env.components import MUSICIANS
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.events import Event, EventBuffer, opening_events
 from symphony9_env.options import OptionValues
-from tests.scenarios import decision, legal, money, see
+from symphony9_env.rules.state import game_at
+from symphony9_env.views import SeatView, seat_view
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 
 
 @dataclass(frozen=True)
-class Game:
-    """What is played: between them the games use every scoring tile side in both columns."""
+class GoldenGame:
+    """A deal to be played: the games together use every scoring tile side in both columns."""
 
     name: str
     seed: int
@@ -31,27 +35,46 @@ class Game:
 
 
 GAMES = (
-    Game("4p_first_game", 45, {"num_players": 4, "scoring": "A"}),
-    Game("4p_discussion", 60, {"num_players": 4, "scoring": "B", "tracks": "random", "discussion": True}),
-    Game("3p", 31, {"num_players": 3, "scoring": "B"}),
-    Game("2p", 5, {"num_players": 2, "scoring": "A", "tracks": "random"}),
+    GoldenGame("4p_first_game", 45, {"num_players": 4, "scoring": "A"}),
+    GoldenGame("4p_discussion", 60, {"num_players": 4, "scoring": "B", "tracks": "random", "discussion": True}),
+    GoldenGame("3p", 31, {"num_players": 3, "scoring": "B"}),
+    GoldenGame("2p", 5, {"num_players": 2, "scoring": "A", "tracks": "random"}),
 )
 
 
 @dataclass
 class Playthrough:
-    """The text of a game, and what was reached in it."""
+    """The text of a game, and which phases, outcomes and scoring tiles occurred in it."""
 
     lines: list[str] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
+    dead: set[str] = field(default_factory=set)
 
     @property
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
 
 
+def play(game: GoldenGame) -> Playthrough:
+    """Play a game with random moves and write it down."""
+    env = RawEnv(**game.options)
+    env.event_buffer = EventBuffer()
+    env.reset(seed=game.seed)
+    rng = np.random.default_rng(game.seed)
+    playthrough = Playthrough()
+    _write_deal(playthrough, env, game)
+    _write_events(playthrough, env, opening_events(env.states))
+    while env.decision != "over":
+        action = NAMES.index(choose([NAMES[number] for number in np.flatnonzero(env.action_mask)], rng))
+        _write_move(playthrough, env, action)
+        env.step(action)
+        _write_events(playthrough, env, env.event_buffer.read())
+    _write_result(playthrough, _public_view(env))
+    return playthrough
+
+
 def choose(names: list[str], rng: np.random.Generator) -> str:
-    """Mostly sensible: seldom sells or passes, bids about its share, so that concerts of all kinds come up."""
+    """Choose a mostly sensible move: seldom sell or pass, bid about one's share, so that all outcomes occur."""
     weights = [_weight(name) for name in names]
     return str(rng.choice(names, p=np.array(weights) / sum(weights)))
 
@@ -63,102 +86,97 @@ def _weight(name: str) -> float:
     return {"sell": 0.15, "pass": 0.8}.get(kind, 1.0)
 
 
-def play(game: Game) -> Playthrough:
-    env = RawEnv(**game.options)
-    env.reset(seed=game.seed)
-    rng = np.random.default_rng(game.seed)
-    story = Playthrough()
-    _tell_deal(story, env, game)
-    while decision(env)[1] != "over":
-        _tell_move(story, env, choose(legal(env), rng))
-    _tell_result(story, env)
-    return story
+def _public_view(env: RawEnv) -> SeatView:
+    return seat_view(env.states, 0, 0)
 
 
-def _tell_deal(story: Playthrough, env: RawEnv, game: Game) -> None:
+def _money(env: RawEnv) -> list[int]:
+    return [int(amount) for amount in game_at(env.states).money[: env.options.num_players]]
+
+
+def _write_deal(playthrough: Playthrough, env: RawEnv, game: GoldenGame) -> None:
     setup = env.record()["setup"]
-    story.lines.append(f"{game.name}: seed {game.seed}, {game.options}")
-    story.lines.append(f"budget {setup['budget']}" + (f", bot {setup['bot_tiles']}" if "bot_tiles" in setup else ""))
+    playthrough.lines.append(f"{game.name}: seed {game.seed}, {game.options}")
+    bot = f", bot {setup['bot_tiles']}" if "bot_tiles" in setup else ""
+    playthrough.lines.append(f"budget {setup['budget']}{bot}")
     for name, track in setup["tracks"].items():
         spaces = "  ".join(f"{reputation}:{cubes}" for reputation, cubes in track)
-        story.lines.append(f"{name:10} {setup['scoring'][name]}   {spaces}")
-    story.lines.append(f"starting cubes {setup['starting_cubes']}")
-    _tell_round(story, env)
+        playthrough.lines.append(f"{name:10} {setup['scoring'][name]}   {spaces}")
+    playthrough.lines.append(f"starting cubes {setup['starting_cubes']}")
 
 
-def _tell_round(story: Playthrough, env: RawEnv) -> None:
-    view = see(env, 0)
-    story.lines.append(f"\n--- round {view.round}, {view.start_player} starts, money {money(env)}")
+def _write_move(playthrough: Playthrough, env: RawEnv, action: int) -> None:
+    name, legal = NAMES[action], " ".join(str(number) for number in np.flatnonzero(env.action_mask))
+    playthrough.lines.append(f"{env.agent_selection} {env.decision:12} {name:16} of {legal}")
+    playthrough.reached |= {env.decision, f"{env.decision}: {name.split(maxsplit=1)[0]}"}
 
 
-def _tell_move(story: Playthrough, env: RawEnv, name: str) -> None:
-    before = see(env, 0, ledger=True)
-    player, asked = decision(env)
-    numbers = " ".join(str(number) for number in before.legal or see(env, int(player[-1])).legal)
-    story.lines.append(f"{player} {asked:12} {name:16} of {numbers}")
-    story.reached |= {asked, f"{asked}: {name.split(maxsplit=1)[0]}"}
-    env.step(NAMES.index(name))
-    after = see(env, 0, ledger=True)
-    if asked == "buy_8" and after.decision != "buy_8":
-        _tell_compositions(story, env)
-    if asked == "bid" and after.decision != "bid":
-        _tell_concert(story, env)
-    if after.round != before.round:
-        _tell_dead(story, env)
-        _tell_round(story, env)
-    if asked != "sell" and after.decision in ("sell", "over"):
-        _tell_dead(story, env)
-        story.lines.append(f"\n--- after round 6, money {money(env)}")
+def _write_events(playthrough: Playthrough, env: RawEnv, events: Iterable[Event]) -> None:
+    """Write what a move set off. The state is the one after the move, at which its events end."""
+    events = list(events)
+    for event in events:
+        if event.kind == "budget_revealed":
+            _write_sponsoring(playthrough, _public_view(env), event)
+        elif event.kind == "concert_resolved":
+            _write_concert(playthrough, env, event, events)
+        elif event.kind == "musician_died":
+            playthrough.dead.add(str(event.musician))
+        elif event.kind == "round_started":
+            if event.amount != 1:
+                _write_dead(playthrough)
+            playthrough.lines.append(f"\n--- round {event.amount}, player_{event.board} starts, money {_money(env)}")
+        elif event.kind == "last_sales_started":
+            _write_dead(playthrough)
+            playthrough.lines.append(f"\n--- after round 6, money {_money(env)}")
 
 
-def _tell_compositions(story: Playthrough, env: RawEnv) -> None:
-    view = see(env, 0)
+def _write_sponsoring(playthrough: Playthrough, view: SeatView, token: Event) -> None:
+    """Write the boards, the ranking and the token once the compositions have been awarded."""
     for board in sorted(view.boards, key=lambda board: board.name):
         cubes = [a + b for a, b in zip(board.earlier_cubes, board.new_cubes, strict=True)]
-        story.lines.append(f"    {board.name:9} compositions {list(board.compositions)} cubes {cubes}")
+        playthrough.lines.append(f"    {board.name:9} compositions {list(board.compositions)} cubes {cubes}")
     ranked = sorted(view.musicians, key=lambda musician: musician.rank)
-    story.lines.append("    ranking " + ", ".join(f"{m.name} {m.reputation} {m.fame}" for m in ranked))
-    story.lines.append(f"    budget token {view.budget_token}")
+    playthrough.lines.append("    ranking " + ", ".join(f"{m.name} {m.reputation} {m.fame}" for m in ranked))
+    playthrough.lines.append(f"    budget token {token.amount}")
 
 
-def _tell_concert(story: Playthrough, env: RawEnv) -> None:
-    view = see(env, 0)
-    gave = {board.name: board.last_contribution for board in view.boards}
-    performing = ", ".join(view.performing) or "nobody"
-    story.lines.append(f"    hands {gave}: total {view.total}, {view.outcome}, {performing} performs")
-    half = "rounds 1-3" if view.round <= 3 else "rounds 4-6"
-    story.reached.add(f"concert: {view.outcome}")
-    if view.outcome in ("too little", "too much") and view.decision == "discard":
-        story.reached.add(f"penalty: {view.outcome}, {half}")
+def _write_concert(playthrough: Playthrough, env: RawEnv, concert: Event, events: list[Event]) -> None:
+    names = (*env.possible_agents, "bot")
+    hands = {names[e.board]: (e.amount, e.furniture) for e in events if e.kind == "hand_opened" and e.board is not None}
+    performing = ", ".join(str(e.musician) for e in events if e.kind == "musician_performed") or "nobody"
+    playthrough.lines.append(f"    hands {hands}: total {concert.amount}, {concert.outcome}, {performing} performs")
+    playthrough.reached.add(f"concert: {concert.outcome}")
+    if any(e.kind == "penalty_imposed" and e.amount for e in events):
+        half = "rounds 1-3" if _public_view(env).round <= 3 else "rounds 4-6"
+        playthrough.reached.add(f"penalty: {concert.outcome}, {half}")
 
 
-def _tell_dead(story: Playthrough, env: RawEnv) -> None:
-    dead = [musician.name for musician in see(env, 0).musicians if musician.is_dead]
-    story.lines.append(f"    dead: {', '.join(dead) or 'nobody'}")
+def _write_dead(playthrough: Playthrough) -> None:
+    dead = sorted(playthrough.dead, key=MUSICIANS.index)
+    playthrough.lines.append(f"    dead: {', '.join(dead) or 'nobody'}")
     if dead:
-        story.reached.add("death")
+        playthrough.reached.add("death")
 
 
-def _tell_result(story: Playthrough, env: RawEnv) -> None:
-    view = see(env, 0)
+def _write_result(playthrough: Playthrough, view: SeatView) -> None:
     assert view.score_sheet is not None
-    story.lines.append("")
+    playthrough.lines.append("")
     for player, line in view.score_sheet.items():
         cells = " ".join(f"{source} {round(value, 3):g}" for source, value in line.breakdown.items())
-        story.lines.append(f"{player} {round(line.total, 3):g}: {cells}")
+        playthrough.lines.append(f"{player} {round(line.total, 3):g}: {cells}")
     winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
-    story.lines.append(f"winners: {', '.join(winners)}")
+    playthrough.lines.append(f"winners: {', '.join(winners)}")
     column = "4" if view.num_players == 4 else "2-3"
     for musician in view.musicians:
         if any(line.breakdown[musician.name] for line in view.score_sheet.values()):
-            story.reached.add(f"tile {musician.scoring_tile} ({column} players)")
+            playthrough.reached.add(f"tile {musician.scoring_tile} ({column} players)")
 
 
 def must_reach() -> set[str]:
-    """Every phase, bonus, penalty, way to end and scoring tile side."""
+    """Return every phase, bonus, penalty, outcome and scoring tile side that the games must reach together."""
     asked = ["take", "take_for_bot", "buy_4", "buy_8", "announce", "bid", "keep", "bonus", "discard", "sell"]
     choices = ["take: take", "take_for_bot: take", "bonus: take", "discard: discard", "bid: bid"]
-    choices += [f"{step}: {choice}" for step in ("buy_4", "buy_8") for choice in ("take", "pass", "sell")]
+    choices += [f"{phase}: {choice}" for phase in ("buy_4", "buy_8") for choice in ("take", "pass", "sell")]
     choices += ["keep: keep", "keep: pass", "announce: announce", "announce: pass", "sell: sell", "sell: pass"]
     concerts = [f"concert: {outcome}" for outcome in ("low", "medium", "high", "too little", "too much")]
     penalties = [
@@ -172,7 +190,7 @@ def must_reach() -> set[str]:
 def main() -> None:
     for game in GAMES:
         path = FOLDER / f"{game.name}.txt"
-        path.write_text(play(game).text)
+        path.write_text(play(game).text, encoding="utf-8", newline="\n")
         print(f"wrote {path.name}")
 
 

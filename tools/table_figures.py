@@ -1,4 +1,4 @@
-"""The pictures in docs/environment.md: a game of the shipped policy with itself, in the middle and at the end.
+"""The images in docs/environment.md: a game that the shipped policy plays against itself, in the middle and at the end.
 
     python -m tools.table_figures     (or: make figures)
 
@@ -14,7 +14,7 @@ from symphony9_env.render.layout import draw
 from symphony9_env.render.pixels import to_png
 from symphony9_env.views import seat_view
 
-FIGURES = Path(__file__).parent.parent.parent / "docs" / "figures"
+FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 
 
 def main() -> None:

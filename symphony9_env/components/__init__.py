@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""What is in the box: musicians, furniture, tokens, tables by player count, tracks, scoring tiles."""
+"""The game components: musicians, furniture, tokens, rules by player count, career tracks, scoring tiles."""
 
 from symphony9_env.components.box import (
     BUDGET_TOKENS,

@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""What is in the box: the printed facts of `box.toml`, as names and tables."""
+"""The facts printed on the components and in the rulebook, read from `box.toml`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLASSES: Final = ("low", "medium", "high")
 
 @dataclass(frozen=True)
 class PlayerCountRules:
-    """What the concert board and the scoring tiles say for one number of players."""
+    """What depends on the number of players: the concert board, the set-up and the scoring tiles' column."""
 
     num_players: int
     num_musicians: int
@@ -43,39 +43,43 @@ class PlayerCountRules:
 
     @property
     def has_bot(self) -> bool:
+        """Whether a bot plays along."""
         return len(self.starting_cubes) > self.num_players
 
     @property
     def num_boards(self) -> int:
-        """Player boards on the table, the bot's included."""
+        """The number of player boards in the game, the bot's included."""
         return len(self.starting_cubes)
 
     @property
     def musicians(self) -> tuple[str, ...]:
+        """The musicians in the game, top row first."""
         return MUSICIANS[: self.num_musicians]
 
     @property
     def scoring_tiles(self) -> tuple[str, ...]:
-        """The tile sides in this game: one tile for each musician, two sides each."""
+        """The tile sides in the game: one tile for each musician, two sides each."""
         return SCORING_TILES[: 2 * self.num_musicians]
 
     def scoring_points(self, tile: str) -> tuple[float, ...]:
-        """Points of a tile side at level 1, 2, 3 (for a rank: 1st, 2nd, 3rd place)."""
+        """Return the points of a tile side at level 1, 2 and 3 (of 4B: for the 1st, 2nd and 3rd place)."""
         return tuple(_BOX["scoring"][tile]["points"][self.scoring_column])
 
 
 def scoring_method(tile: str) -> str:
-    """What a tile side counts, such as `dead musicians` for 3A."""
+    """Return what a tile side counts, such as `dead musicians` for 3A."""
     return str(_BOX["scoring"][tile]["method"])
 
 
-def _table(num_players: int) -> PlayerCountRules:
-    entry = dict(_BOX["table"][str(num_players)])
+def _read_player_count_rules(num_players: int) -> PlayerCountRules:
+    entry = dict(_BOX["players"][str(num_players)])
     column = entry.pop("scoring")
     lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
     return PlayerCountRules(**{**entry, **lists}, num_players=num_players, scoring_column=column)
 
 
-PLAYER_COUNT_RULES: Final[dict[int, PlayerCountRules]] = {int(count): _table(int(count)) for count in _BOX["table"]}
+PLAYER_COUNT_RULES: Final[dict[int, PlayerCountRules]] = {
+    int(count): _read_player_count_rules(int(count)) for count in _BOX["players"]
+}
 PLAYER_COUNTS: Final[tuple[int, ...]] = tuple(PLAYER_COUNT_RULES)
 MAX_PLAYERS: Final = max(PLAYER_COUNTS)

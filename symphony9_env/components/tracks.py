@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""Career tracks and bot tiles: the shipped file, or one of an owner's own, checked on loading."""
+"""Career tracks and bot tiles: those of the shipped file, or of a component file of your own, checked on loading."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from symphony9_env.components.box import MUSICIANS
 SIDES: Final = ("A", "B")
 MAX_SPACES: Final = 8
 MAX_REPUTATION: Final = 9
-MAX_TRACK_CUBES: Final = 19  # 20 of a colour in the box, one of them to start with
+MAX_TRACK_CUBES: Final = 19  # there are 20 of each colour, and one is dealt to a player at the start
 NUM_BOT_TILES: Final = 3
-MAX_BOT_AMOUNT: Final = 99  # a total then still fits the 8 bits that it is added up in
+MAX_BOT_AMOUNT: Final = 99  # so that a concert's total fits the 8 bits in which it is added up
 
 Space = tuple[int, int, int]  # reputation, cubes in every game, further cubes with 4 players
 
 
 @dataclass(frozen=True)
 class Components:
-    """What an owner's file may change: every board's two sides, and the bot's tiles."""
+    """What a component file may change: the two sides of every career track board, and the bot's tiles."""
 
     boards: dict[str, dict[str, tuple[Space, ...]]]
     bot_tiles: tuple[tuple[int, int, int], ...]
 
     def track(self, board: str, side: str, num_players: int) -> list[tuple[int, int]]:
-        """One side's spaces as (reputation, cubes) in a game of this many players."""
+        """Return the spaces of a board's side as (reputation, cubes), for a game of this many players."""
         return [
             (reputation, cubes + (further if num_players == 4 else 0))
             for reputation, cubes, further in self.boards[board][side]
@@ -41,12 +41,13 @@ class Components:
 
 @cache
 def default_components() -> Components:
+    """Return the components of the shipped file."""
     text = files(__package__).joinpath("career_tracks.toml").read_text(encoding="utf-8")
     return _parse(text, "career_tracks.toml", default=None)
 
 
 def load_components(path: str | os.PathLike[str] | None) -> Components:
-    """The shipped components, or those of an owner's file; what the file leaves out keeps its default."""
+    """Return the shipped components, or those of a component file; what the file leaves out keeps its default."""
     if path is None:
         return default_components()
     if not isinstance(path, str | os.PathLike):
@@ -60,7 +61,7 @@ def load_components(path: str | os.PathLike[str] | None) -> Components:
 
 
 def check_track(spaces: list[tuple[int, int]], where: str) -> None:
-    """Refuse a track, as (reputation, cubes) spaces of one game, that no board could be."""
+    """Raise a ValueError if these spaces, as (reputation, cubes), are not a possible track."""
     if not 1 <= len(spaces) <= MAX_SPACES:
         raise ValueError(f"{where}: {len(spaces)} spaces; a track has 1 to {MAX_SPACES}")
     for index, (reputation, cubes) in enumerate(spaces):
@@ -74,6 +75,7 @@ def check_track(spaces: list[tuple[int, int]], where: str) -> None:
 
 
 def check_bot_tile(tile: Any, where: str) -> tuple[int, int, int]:
+    """Return a bot tile as a tuple, or raise a ValueError."""
     if not _is_int_list(tile, 3):
         raise ValueError(f"{where}: {tile!r}; a tile is three whole numbers, for low, medium and high fame")
     if not all(0 <= amount <= MAX_BOT_AMOUNT for amount in tile):
@@ -86,7 +88,7 @@ def _parse(text: str, source: str, default: Components | None) -> Components:
         data = tomllib.loads(text)
     except RecursionError as error:
         raise ValueError(f"{source}: not valid TOML: nested too deep") from error
-    except tomllib.TOMLDecodeError as error:  # its message names the line, but for the last one
+    except tomllib.TOMLDecodeError as error:  # its message names the line, except for the last one
         reason = str(error).replace("at end of document", f"at line {len(text.splitlines())}, the end of the file")
         raise ValueError(f"{source}: not valid TOML: {reason}") from error
     boards = dict(default.boards) if default else {}

@@ -1,1 +1,1 @@
-"""The faces that learners see: PettingZoo AEC and parallel."""
+"""Environments: PettingZoo (AEC and parallel) and Gymnasium (one seat and vector)."""

@@ -1,4 +1,4 @@
-"""The PettingZoo AEC environments: thin, fast adapters over the rules kernel."""
+"""The PettingZoo AEC environment that refuses illegal actions: a thin, fast adapter over the rules kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
-from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.actions import BID, HANDS, NAMES, num_actions
@@ -34,6 +33,8 @@ from symphony9_env.views.vector import observe, observe_all
 
 
 class Observation(TypedDict):
+    """What an agent observes: the vector of `views/fields.py` and the mask of its legal actions."""
+
     observation: NDArray[np.float32]
     action_mask: NDArray[np.int8]
 
@@ -87,7 +88,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         super().__init__()
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
-        self.event_buffer: EventBuffer | None = None  # set one to receive the events of every step
+        self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step
         self.options = make_options(**options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
@@ -111,7 +112,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     def states(self) -> States:
         """The true state (an array of one), hidden information included: for search, tests and tools, not for players.
 
-        Only read it: the environment does not notice what is written into it.
+        Only read it. Whoever writes into it, as tests do, must call `refresh` afterwards.
         """
         return self._states
 
@@ -128,6 +129,12 @@ class RawEnv(AECEnv[str, Observation, int]):
     def moves(self, row: int = 0) -> list[int]:
         """Return the actions played so far, closed hands included."""
         return [action for _, action in self._history]
+
+    @property
+    def action_mask(self) -> NDArray[np.int8]:
+        """A copy of the deciding seat's mask of legal actions; all zeros once the game is over."""
+        self.require_reset("action_mask")
+        return self._mask.copy()
 
     @property
     def deciding_seat(self) -> int:
@@ -153,14 +160,14 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.require_reset("record")
         return make_record(self._states, self._history, self._seed)
 
-    def resampled(self, seat: int, rng: np.random.Generator) -> Self:
+    def resample(self, seat: int, rng: np.random.Generator) -> Self:
         """Return a copy for search: a game that `seat` can't tell from this one, ready to be played on.
 
         The other players' money and furniture are kept, because a perfect memory of the payments knows them. Their
         closed hands and the tokens and bot tiles to come are drawn again. The copy's record is that of the resampled
         game, and it has no render mode.
         """
-        self.require_reset("resampled")
+        self.require_reset("resample")
         twin = copy.deepcopy(self)
         twin.render_mode = None
         twin._seed = twin._last_seed = None  # the seed would reveal the true deal
@@ -198,6 +205,8 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def _start(self) -> None:
         self._history = []
+        if self.event_buffer is not None:
+            self.event_buffer.clear()
         self.has_reset = True
         self._skip_agent_selection = None
         self.agents = self.possible_agents[:]
@@ -206,12 +215,16 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        self._move_to(advance(self._states, 0, NONE, self._observation, self._mask))
+        self.refresh()
         if self.options.shaping:  # the deal is the baseline
             kind, unused = self.options.reward_kind, np.zeros(SEATS)
             compute_rewards(self._states, 0, kind, 0.0, self._points, unused, unused)
         if self.render_mode == "human":
             self.render()
+
+    def refresh(self) -> None:
+        """Derive the deciding seat, its observation and its mask from the state again."""
+        self._move_to(advance(self._states, 0, NONE, self._observation, self._mask))
 
     def _move_to(self, where: int) -> None:
         """Select the seat that decides now; `where` is what the engine returned."""
@@ -223,6 +236,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     # Playing.
 
     def step(self, action: int | None) -> None:
+        """Play a legal action of the deciding seat; once the game is over, remove agents with None."""
         if not self.has_reset:
             raise ValueError("step() before reset(): call reset() first")
         if self._phase == OVER:
@@ -288,7 +302,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     # Observing and rendering.
 
     def observe(self, agent: str) -> Observation:
-        """Return what an agent may know now, in fresh arrays; the mask of a waiting agent is all zeros."""
+        """Return what an agent may know now, in new arrays; the mask of a waiting agent is all zeros."""
         self.require_reset("observe")
         seat = self._seat(agent)
         if seat == self._player and self._phase != OVER:
@@ -334,90 +348,13 @@ class RawEnv(AECEnv[str, Observation, int]):
             raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
 
     def require_reset(self, call: str) -> None:
+        """Raise an error if no game has been dealt yet."""
         if not self.has_reset:
             raise ValueError(f"{call}() before reset(): call reset() first")
 
 
-class CheckedEnv(RawEnv):
-    """Symphony No. 9 for 2 to 4 players, with the behaviour of PettingZoo's stock wrappers; options as for `raw_env`.
-
-    An illegal move ends the game with -1 for the agent that made it; an action out of range fails an assertion; a
-    step after the end gives a warning. The checks are made here rather than in three wrappers, at several times
-    their speed.
-    """
-
-    @with_option_signature
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
-        super().__init__(render_mode=render_mode, **options)
-        self.has_updated = False
-        self._ended_by_illegal_move = False
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        super().reset(seed, options)
-        self._ended_by_illegal_move = False
-        self.has_updated = True
-
-    def step(self, action: int | None) -> None:
-        if not self.has_reset:
-            EnvLogger.error_step_before_reset()
-        self.has_updated = True
-        if not self.agents:
-            EnvLogger.warn_step_after_terminated_truncated()
-        elif self._phase == OVER or self._ended_by_illegal_move:
-            if action is not None:
-                self._check_range(action)
-            self._was_dead_step(action)
-        else:
-            number = self._check_range(action)
-            if self._mask[number]:
-                self._play(number)
-            else:
-                self._end_by_illegal_move()
-
-    def _check_range(self, action: Any) -> int:
-        number = action_number(action)
-        if number is None or not 0 <= number < len(self._mask):
-            raise AssertionError("action is not in action space")
-        return number
-
-    def _end_by_illegal_move(self) -> None:
-        EnvLogger.warn_on_illegal_move()
-        agent = self.agent_selection
-        self._ended_by_illegal_move = True
-        self._cumulative_rewards[agent] = 0.0
-        self.terminations = dict.fromkeys(self.agents, True)
-        self.truncations = dict.fromkeys(self.agents, True)
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self.rewards[agent] = -1.0
-        self._accumulate_rewards()
-        self._deads_step_first()
-
-    def require_reset(self, call: str) -> None:
-        if not self.has_reset:
-            raise AssertionError(f"reset() needs to be called before {call}.")
-
-    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
-        if not self.has_reset:
-            EnvLogger.error_agent_iter_before_reset()
-        return _OrderedIterable(self, max_iter)
-
-
-class _OrderedIterable(AECIterable[str, Observation, int]):
-    def __iter__(self) -> AECIterator[str, Observation, int]:
-        return _OrderedIterator(self.env, self.max_iter)
-
-
-class _OrderedIterator(AECIterator[str, Observation, int]):
-    def __next__(self) -> str:
-        agent: str = super().__next__()
-        if not self.env.has_updated:
-            raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
-        self.env.has_updated = False
-        return agent
-
-
 def action_number(action: Any) -> int | None:
-    """Return a whole number (NumPy's too) as an int; None for anything else, True and False included."""
+    """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
     if type(action) is int:
         return action
     if isinstance(action, bool):

@@ -1,4 +1,4 @@
-"""The opponents of an environment with one learner."""
+"""The opponents in an environment with one learner."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Opponents:
         return decide_by(self.agents, numbers, positions, rows)
 
     def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:
-        """States with these seeds were dealt on these rows. For opponents that change from game to game."""
+        """React to games dealt with these seeds on these rows; for opponents that change from game to game."""
 
     def end(self, rows: Rows, seats: Rows, ranks: NDArray[np.float64]) -> None:
         """React to games that ended with these ranks, (rows, players); for opponents that keep statistics."""

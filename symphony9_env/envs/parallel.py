@@ -7,7 +7,8 @@ from typing import Any, Unpack
 
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from symphony9_env.envs.aec import AfterReset, CheckedEnv, Observation
+from symphony9_env.envs.aec import AfterReset, Observation
+from symphony9_env.envs.checked import CheckedEnv
 from symphony9_env.options import OptionValues, with_option_signature
 
 

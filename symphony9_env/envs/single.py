@@ -1,4 +1,4 @@
-"""One seat of the game as a Gymnasium environment, against named opponents."""
+"""The Gymnasium environment: one seat learns, and agents play the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from symphony9_env.views.seat import SeatView
 
 ILLEGAL_REWARD = -1.0
 
-Stepped = tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]
+StepResult = tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]
 
 
 class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
@@ -51,14 +51,14 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         **options: Unpack[OptionValues],
     ) -> None:
         check_render_mode(render_mode)
-        self._env = RawEnv(**options)  # it would render what the deciding seat sees, not the learner
+        self._env = RawEnv(**options)  # without a render mode: it would render what the deciding seat sees
         self.options = self._env.options
         self.render_mode = render_mode
         self._renderer = Renderer(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)
         self._fixed_seat = check_seat(seat, self.options.num_players)
         self._seat = 0
-        self._stopped = True  # nothing dealt, or ended
+        self._has_stopped = True  # no game has been dealt, or the episode is over
         self._row = np.zeros(1, np.int64)
         self.observation_space = vector_space(observation_fields(self.options.ledger))
         self.action_space = action_space(self.options)
@@ -80,11 +80,11 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     @property
     def terminations(self) -> dict[str, bool]:
         """Whether the episode is over, by agent."""
-        return dict.fromkeys(self._env.possible_agents, self._stopped)
+        return dict.fromkeys(self._env.possible_agents, self._has_stopped)
 
     @property
     def seat(self) -> int:
-        """The learner's seat in the game on the table."""
+        """The learner's seat in the current game."""
         return self._seat
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._env.record()
 
     def action_masks(self) -> NDArray[np.int8]:
-        """What the learner may choose now."""
+        """Return the mask of the learner's legal actions."""
         return self._env.observe(self._learner)["action_mask"]
 
     @property
@@ -116,45 +116,47 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             self._seat = random_seat(drawn, self.options.num_players)
         else:
             self._seat = self._fixed_seat
-        self._play_on()
+        self._play_others()
         self._show()
-        return self._seen(), self._info()
+        return self._observe(), self._info()
 
-    def step(self, action: Any) -> Stepped:
-        if self._stopped:
-            raise ValueError(f"action {action!r}: nothing is on the table; call reset() first")
+    def step(self, action: Any) -> StepResult:
+        """Play the learner's action, then the others' until the learner decides again or the game is over."""
+        if self._has_stopped:
+            raise ValueError(f"action {action!r}: no game is under way; call reset() first")
         number = _scalar(action)
         mask = self.action_masks()
         if number is None or not 0 <= number < len(mask) or not mask[number]:
-            self._stopped = True
-            return self._seen(), ILLEGAL_REWARD, True, False, self._info()
+            self._has_stopped = True
+            return self._observe(), ILLEGAL_REWARD, True, False, self._info()
         self._env.step(number)
-        reward = self._env.rewards[self._learner] + self._play_on()
+        reward = self._env.rewards[self._learner] + self._play_others()
         self._show()
-        return self._seen(), reward, self._stopped, False, self._info()
+        return self._observe(), reward, self._has_stopped, False, self._info()
 
-    def _play_on(self) -> float:
-        """The others decide until the learner is asked or the game is over; returns what that gave the learner."""
+    def _play_others(self) -> float:
+        """Play the others' moves until the learner is to decide or the game is over; return the learner's reward."""
         reward = 0.0
         seats = np.array([self._seat])
         while not self._env.terminations[self._learner] and self._env.deciding_seat != self._seat:
             self._env.step(int(self._opponents.decide(self._env, self._row, seats)[0]))
             reward += self._env.rewards[self._learner]
-        self._stopped = self._env.terminations[self._learner]
+        self._has_stopped = self._env.terminations[self._learner]
         return reward
 
-    def _seen(self) -> NDArray[np.float32]:
+    def _observe(self) -> NDArray[np.float32]:
         return self._env.observe(self._learner)["observation"]
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks(), "seat": self._seat, **self._env.infos[self._learner]}
 
     def render(self) -> Rendered:  # type: ignore[override]
-        """The table as the learner sees it: as `raw_env` renders, `human` after each reset and step."""
+        """Render the game as the learner sees it, in the way `raw_env` does."""
         self._env.require_reset("render")
         return self._renderer.render(self._view(), self.render_mode)
 
     def _show(self) -> None:
+        """Render to people after every reset and step."""
         if self.render_mode == "human":
             self.render()
 
@@ -162,14 +164,14 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return seat_view(self._env.states, 0, self._seat, self.options.ledger)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the table as the learner sees it."""
+        """Render the game for notebooks, as the learner sees it."""
         return to_notebook_html(self._view() if self._env.has_reset else None)
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if one is open."""
         self._renderer.close()
 
 
 def _scalar(action: Any) -> int | None:
-    """An action number, also out of an array of one, as some libraries give it."""
+    """Return an action as an int, also from an array of one, which some libraries pass; None if it is no number."""
     return action_number(action.item() if isinstance(action, np.ndarray) and action.size == 1 else action)

@@ -1,4 +1,4 @@
-"""Gymnasium spaces of the observation, the actions and the state, from the table of fields."""
+"""Gymnasium spaces of the observation, the actions and the state, from the fields of the layout."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from symphony9_env.views import STATE_FIELDS, Field, observation_fields
 
 
 def vector_space(fields: tuple[Field, ...]) -> spaces.Box:
+    """Return the space of a vector with these fields."""
     low = np.concatenate([np.full(field.size, field.low, np.float32) for field in fields])
     high = np.concatenate([np.full(field.size, field.high, np.float32) for field in fields])
     return spaces.Box(low, high, dtype=np.float32)
 
 
 def observation_space(options: EnvOptions) -> spaces.Dict:
+    """Return the space of what an agent observes."""
     return spaces.Dict(
         {
             "observation": vector_space(observation_fields(options.ledger)),
@@ -26,8 +28,10 @@ def observation_space(options: EnvOptions) -> spaces.Dict:
 
 
 def action_space(options: EnvOptions) -> spaces.Discrete[np.int64]:
+    """Return the space of the actions."""
     return spaces.Discrete(num_actions(options.variant.discussion))
 
 
 def state_space() -> spaces.Box:
+    """Return the space of the complete state."""
     return vector_space(STATE_FIELDS)

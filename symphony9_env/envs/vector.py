@@ -1,4 +1,4 @@
-"""Many games for one learner seat each, as a Gymnasium vector environment over the batched engine."""
+"""The Gymnasium vector environment: a batch of games with one learning seat each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from symphony9_env.views.vector import observe
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Flags, Flags, dict[str, Any]]
+StepResult = tuple[NDArray[np.float32], NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
 
 class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any]):
@@ -81,33 +81,34 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
 
     @property
     def seats(self) -> Rows:
-        """The learner's seat in each game now on the table."""
+        """The learner's seat in the current game of each row."""
         return self._seats.copy()
 
     def action_masks(self) -> NDArray[np.int8]:
-        """What the learner may choose in each game, (num_envs, actions)."""
+        """Return the masks of the learner's legal actions, (num_envs, actions)."""
         return self._batch.action_mask.copy()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Deal all games; without a seed, by the one that follows the last."""
+        """Deal all games; without a seed, with the one that follows the last."""
         self._batch.reset(next_seed(self._batch.seed) if seed is None else seed)
         self._begin_games(self._rows)
         return self._batch.observation.copy(), self._infos()
 
-    def step(self, actions: ArrayLike) -> Stepped:
+    def step(self, actions: ArrayLike) -> StepResult:
+        """Play the learners' actions, then the others' until each learner decides again or its game ends."""
         given = np.asarray(actions)
-        illegal = self._illegal(given)
+        illegal = self._find_illegal(given)
         rewards = np.where(illegal, ILLEGAL_REWARD, 0.0)
         infos: dict[str, Any] = {}
         if illegal.any():
-            self._note_final(infos, np.flatnonzero(illegal), self._batch.states)
+            self._add_final_observations(infos, np.flatnonzero(illegal), self._batch.states)
             self._batch.deal(illegal)
         ended = self._play(np.flatnonzero(~illegal), given, rewards)
         if ended.any():
-            self._note_final(infos, np.flatnonzero(ended), self._batch.final_states)
-            self._note_scores(infos["final_info"], np.flatnonzero(ended))
+            self._add_final_observations(infos, np.flatnonzero(ended), self._batch.final_states)
+            self._add_final_scores(infos["final_info"], np.flatnonzero(ended))
             self._opponents.end(np.flatnonzero(ended), self._seats[ended], self._batch.final_ranks[ended])
         terminated = ended | illegal
         if terminated.any():
@@ -116,16 +117,16 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         return self._batch.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
 
     def save(self) -> bytes:
-        """All games and the learner's seats, exactly, in mid-game; opponents that keep a state are not in it."""
+        """Return all games and the learners' seats as bytes, exactly; the opponents' own state is not saved."""
         return self._seats.tobytes() + self._batch.save()
 
     def load(self, data: bytes) -> None:
-        """Go on where `save` was called, with the same options."""
+        """Restore what `save` returned, for the same options."""
         size = self._seats.nbytes
         self._batch.load(data[size:])
         self._seats[:] = np.frombuffer(data[:size], np.int64)
 
-    def _illegal(self, actions: NDArray[Any]) -> Flags:
+    def _find_illegal(self, actions: NDArray[Any]) -> Flags:
         if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
             wanted = f"needed: {self.num_envs} whole numbers"
             raise ValueError(f"actions: {actions.dtype} of shape {actions.shape}; {wanted}")
@@ -135,38 +136,42 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         return ~legal
 
     def _play(self, rows: Rows, actions: NDArray[Any], rewards: NDArray[np.float64]) -> Flags:
-        """The learners' moves on these rows, then the others' until each learner is asked again or its game ends."""
+        """Play the learners' moves on these rows, then the others' until each learner decides again or its game ends.
+
+        Add the rewards to `rewards`, and return which games ended.
+        """
         ended = np.zeros(self.num_envs, bool)
         moves = actions[rows]
         while len(rows):
             self._batch.step(moves, rows=rows)
             rewards[rows] += self._batch.rewards[rows, self._seats[rows]]
             ended |= self._batch.terminated
-            rows = self._others_turn(rows[~ended[rows]])
-            moves = self._decided(rows)
+            rows = self._rows_of_others(rows[~ended[rows]])
+            moves = self._decide_for_others(rows)
         return ended
 
     def _begin_games(self, rows: Rows) -> None:
-        """Seats for the games just dealt, a random one by the game's seed alone; then moves up to the learner's."""
+        """Choose the learners' seats in games just dealt, and play up to each learner's first decision."""
         if self._fixed_seat is None:
             self._seats[rows] = [random_seat(int(seed), self.options.num_players) for seed in self._batch.seeds[rows]]
         else:
             self._seats[rows] = self._fixed_seat
         self._opponents.begin(rows, self._seats[rows], self._batch.seeds[rows])
-        rows = self._others_turn(rows)
+        rows = self._rows_of_others(rows)
         while len(rows):
-            self._batch.step(self._decided(rows), rows=rows)
-            rows = self._others_turn(rows)
+            self._batch.step(self._decide_for_others(rows), rows=rows)
+            rows = self._rows_of_others(rows)
 
-    def _decided(self, rows: Rows) -> Rows:
+    def _decide_for_others(self, rows: Rows) -> Rows:
         return self._opponents.decide(self._batch, rows, self._seats[rows])
 
-    def _others_turn(self, rows: Rows) -> Rows:
+    def _rows_of_others(self, rows: Rows) -> Rows:
+        """Return those of the rows on which the learner is not to decide."""
         others: Rows = rows[self._batch.player[rows] != self._seats[rows]]
         return others
 
-    def _note_final(self, infos: dict[str, Any], rows: Rows, states: States) -> None:
-        """Last observations in Gymnasium's form: an object array, with flags beside it."""
+    def _add_final_observations(self, infos: dict[str, Any], rows: Rows, states: States) -> None:
+        """Add the last observations to the infos in Gymnasium's form: an object array and an array of flags."""
         final_obs = infos.setdefault("final_obs", np.full(self.num_envs, None, dtype=object))
         infos.setdefault("final_info", {})
         for name in ("_final_obs", "_final_info"):
@@ -175,7 +180,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
             final_obs[row] = np.empty(observation_size(self.options.ledger), np.float32)
             observe(states, row, int(self._seats[row]), final_obs[row])
 
-    def _note_scores(self, final_info: dict[str, Any], rows: Rows) -> None:
+    def _add_final_scores(self, final_info: dict[str, Any], rows: Rows) -> None:
         seats = self._seats[rows]
         for name, values in (("score", self._batch.final_scores), ("rank", self._batch.final_ranks)):
             final_info[name] = np.zeros(self.num_envs)

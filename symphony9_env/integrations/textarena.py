@@ -26,7 +26,7 @@ from symphony9_env.records import Record
 from symphony9_env.rules.state import OVER
 from symphony9_env.views import SeatView, describe, seat_view
 from symphony9_env.views.rules_summary import summarize_rules
-from symphony9_env.views.text import last_concert
+from symphony9_env.views.text import describe_last_concert
 
 ENV_ID: Final = "Symphony9-v0"
 LONGEST_TALK: Final = 300  # characters of an announcement's words that the others hear
@@ -70,7 +70,7 @@ class Symphony9TextEnv(ta.Env):
             self._tell_move(seat, number, parse_speech(action))
             self.game.step(number)
             if is_bid(number) and self._view(seat).decision != "bid":
-                self._tell(last_concert(self._view(seat)))
+                self._tell(describe_last_concert(self._view(seat)))
             self._go_on()
         done: tuple[bool, dict[str, Any]] = self.state.step(rotate_player=False)
         return done

@@ -1,1 +1,1 @@
-"""Pictures of a view: SVG, pixels, a window. They are made from what a seat may know and can't see more."""
+"""Images of a `SeatView`, as SVG, as pixels or in a window. They contain only what that seat may know."""

@@ -1,4 +1,4 @@
-"""The players' boards and the bot's, their purses as far as they are open, and points."""
+"""Draw the boards of the players and the bot, the visible money and furniture, and the points."""
 
 from __future__ import annotations
 
@@ -12,147 +12,155 @@ from symphony9_env.render.pieces import (
     FAINT,
     INK,
     Box,
-    card,
-    cube,
-    flag,
-    furniture,
-    mark,
-    points,
-    sheets,
-    words,
+    draw_card,
+    draw_compositions,
+    draw_cube,
+    draw_furniture,
+    draw_mark,
+    draw_start_marker,
+    draw_text,
+    format_points,
 )
-from symphony9_env.render.theme import PALETTE, faded
+from symphony9_env.render.theme import PALETTE, fade
 from symphony9_env.scores import Points
 from symphony9_env.views.seat import Board, SeatView
 
 _HEAD: Final = 58  # height of the title and the row of marks
-_NAMES: Final = 112  # widths of the first column and of the last
+_NAMES: Final = 112  # width of the first column, and of the last one
 _PURSE: Final = 196
 _SCORE_LINE: Final = 26
-_ROOMY: Final = 60  # height of a board's line from which cubes are drawn one by one, in two rows
+_CUBES_HEIGHT: Final = 60  # the least height of a board's line for drawing its cubes one by one, in two rows
 _MOST_CUBES: Final = 10
 _OTHER_POINTS: Final = ("furniture", "money", "last works", "total")
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where a musician's column and the purse lie."""
+    """The horizontal positions of the musicians' columns and of the column for money and furniture."""
 
     first: float
     width: float
     purse: float
 
     def middle(self, row: int) -> float:
+        """Return the middle of a musician's column."""
         return self.first + (row + 0.5) * self.width
 
 
 def draw_boards(drawing: Drawing, box: Box, view: SeatView) -> None:
-    card(drawing, box, "Boards", "cubes from earlier rounds + new ones; music sheets: compositions")
+    """Draw the card with all boards and the points."""
+    draw_card(drawing, box, "Boards", "cubes from earlier rounds + new ones; music sheets: compositions")
     first = box.x + 12 + _NAMES
     purse = box.right - 12 - _PURSE
     columns = _Columns(first, (purse - first) / len(view.musicians), purse)
     for row, musician in enumerate(view.musicians):
-        mark(drawing, columns.middle(row), box.y + 43, 12, musician.name)
-    words(drawing, purse + 8, box.y + 43, "money and furniture", 12, FAINT)
+        draw_mark(drawing, columns.middle(row), box.y + 43, 12, musician.name)
+    draw_text(drawing, purse + 8, box.y + 43, "money and furniture", 12, FAINT)
     lines: Mapping[str, Points] = view.score_sheet or {view.name: view.points}
     scores = 30 + _SCORE_LINE * len(lines)
     height = (box.height - _HEAD - scores - 8) / len(view.boards)
     for row, board in enumerate(view.boards):
-        _board(drawing, Box(box.x, box.y + _HEAD + row * height, box.width, height), board, columns, view)
-    _scores(drawing, Box(box.x, box.bottom - scores - 4, box.width, scores), lines, columns, view)
+        _draw_board(drawing, Box(box.x, box.y + _HEAD + row * height, box.width, height), board, columns, view)
+    _draw_scores(drawing, Box(box.x, box.bottom - scores - 4, box.width, scores), lines, columns, view)
 
 
-def _board(drawing: Drawing, line: Box, board: Board, columns: _Columns, view: SeatView) -> None:
+def _draw_board(drawing: Drawing, line: Box, board: Board, columns: _Columns, view: SeatView) -> None:
     if board.name == view.name:
-        drawing.rectangle(line.x + 6, line.y + 2, line.width - 12, line.height - 4, faded(ACCENT, 0.93), radius=6)
+        drawing.rectangle(line.x + 6, line.y + 2, line.width - 12, line.height - 4, fade(ACCENT, 0.93), radius=6)
     drawing.line((line.x + 8, line.y), (line.right - 8, line.y), PALETTE["line"])
     if board.name == view.to_decide:
         drawing.rectangle(line.x + 1, line.y + 4, 5, line.height - 8, ACCENT, radius=2)
-    _name(drawing, line, board, view)
+    _draw_name(drawing, line, board, view)
     for row, musician in enumerate(view.musicians):
         cell = Box(columns.first + row * columns.width, line.y, columns.width, line.height)
-        _cubes(drawing, cell, musician.name, board.earlier_cubes[row], board.new_cubes[row], board.compositions[row])
-    _purse(drawing, Box(columns.purse, line.y, _PURSE, line.height), board)
+        _draw_cubes(
+            drawing, cell, musician.name, board.earlier_cubes[row], board.new_cubes[row], board.compositions[row]
+        )
+    _draw_purse(drawing, Box(columns.purse, line.y, _PURSE, line.height), board)
 
 
-def _name(drawing: Drawing, line: Box, board: Board, view: SeatView) -> None:
+def _draw_name(drawing: Drawing, line: Box, board: Board, view: SeatView) -> None:
     left = line.x + 14
     notes = ["you"] if board.name == view.name else []
     notes += ["starts"] if board.name == view.start_player else []
     notes += ["decides"] if board.name == view.to_decide else []
     middle = line.middle - (9 if notes else 0)
-    words(drawing, left, middle, board.name, 15, INK, bold=True, fit=76)
+    draw_text(drawing, left, middle, board.name, 15, INK, bold=True, fit=76)
     if board.name == view.start_player:
-        flag(drawing, left + 82, middle + 7)
+        draw_start_marker(drawing, left + 82, middle + 7)
     ink = ACCENT if board.name == view.to_decide else FAINT
-    words(drawing, left, line.middle + 10, " · ".join(notes), 12, ink, bold=ink == ACCENT, fit=_NAMES - 8)
+    draw_text(drawing, left, line.middle + 10, " · ".join(notes), 12, ink, bold=ink == ACCENT, fit=_NAMES - 8)
 
 
-def _cubes(drawing: Drawing, cell: Box, musician: str, earlier: int, new: int, compositions: int) -> None:
-    """Numbers and compositions; where there is room, the cubes themselves below."""
+def _draw_cubes(drawing: Drawing, cell: Box, musician: str, earlier: int, new: int, compositions: int) -> None:
+    """Draw numbers and compositions; where there is room, the cubes themselves below."""
     drawing.line((cell.x, cell.y + 5), (cell.x, cell.bottom - 5), PALETTE["line"])
     if not earlier + new + compositions:
-        words(drawing, cell.x + cell.width / 2, cell.middle, "–", 14, FAINT, "middle")
+        draw_text(drawing, cell.x + cell.width / 2, cell.middle, "–", 14, FAINT, "middle")
         return
     left, right = cell.x + 7, cell.right - 23
-    roomy = cell.height >= _ROOMY
-    middle = cell.middle - (11 if roomy else 0)
+    has_room = cell.height >= _CUBES_HEIGHT
+    middle = cell.middle - (11 if has_room else 0)
     width = min(18.0, text_width(str(earlier), 16, bold=True))
     if earlier + new:
-        words(drawing, left, middle, str(earlier), 16, INK if earlier else FAINT, bold=bool(earlier), fit=width)
+        draw_text(drawing, left, middle, str(earlier), 16, INK if earlier else FAINT, bold=bool(earlier), fit=width)
     if new:
         start = left + width + 1
-        words(drawing, start, middle, f"+{new}", 15, ACCENT, bold=True, fit=right - 2 - start)
+        draw_text(drawing, start, middle, f"+{new}", 15, ACCENT, bold=True, fit=right - 2 - start)
     if compositions:
-        sheets(drawing, right, middle, compositions)
-    if roomy:
+        draw_compositions(drawing, right, middle, compositions)
+    if has_room:
         for number in range(min(earlier + new, _MOST_CUBES)):
-            row, place = divmod(number, _MOST_CUBES // 2)
-            x, y = left + 4 + 9.5 * place, cell.middle + 12 + 10 * row
-            cube(drawing, x, y, 4.3, musician, hollow=number >= earlier)
+            row, column = divmod(number, _MOST_CUBES // 2)
+            x, y = left + 4 + 9.5 * column, cell.middle + 12 + 10 * row
+            draw_cube(drawing, x, y, 4.3, musician, hollow=number >= earlier)
 
 
-def _purse(drawing: Drawing, cell: Box, board: Board) -> None:
+def _draw_purse(drawing: Drawing, cell: Box, board: Board) -> None:
     left = cell.x + 8
     middle = cell.middle - (9 if board.sold_this_round else 0)
     if board.money is not None:
-        words(drawing, left, middle, f"${board.money}", 17, INK, bold=True)
-        for place, value in enumerate(board.furniture or ()):
-            furniture(drawing, left + 58 + 34 * place, middle, value)
+        draw_text(drawing, left, middle, f"${board.money}", 17, INK, bold=True)
+        for index, value in enumerate(board.furniture or ()):
+            draw_furniture(drawing, left + 58 + 34 * index, middle, value)
     else:
-        words(drawing, left, middle, "none" if board.name == "bot" else "hidden", 13, FAINT)
+        draw_text(drawing, left, middle, "none" if board.name == "bot" else "hidden", 13, FAINT)
     if board.sold_this_round:
         sold = ", ".join(f"${value}" for value in board.sold_this_round)
-        words(drawing, left, cell.middle + 13, f"sold this round: {sold}", 12, INK, fit=_PURSE - 12)
+        draw_text(drawing, left, cell.middle + 13, f"sold this round: {sold}", 12, INK, fit=_PURSE - 12)
 
 
-def _scores(drawing: Drawing, box: Box, lines: Mapping[str, Points], columns: _Columns, view: SeatView) -> None:
-    """Points by source: everybody's at the end, before that the observer's own."""
+def _draw_scores(drawing: Drawing, box: Box, lines: Mapping[str, Points], columns: _Columns, view: SeatView) -> None:
+    """Draw points by source: everybody's at the end, before that the observer's own."""
     heading = "Final score" if view.score_sheet else "Your points if the game ended now"
     drawing.line((box.x + 8, box.y), (box.right - 8, box.y), FAINT)
-    words(drawing, box.x + 14, box.y + 15, heading, 14, INK, bold=True)
+    draw_text(drawing, box.x + 14, box.y + 15, heading, 14, INK, bold=True)
     width = _PURSE / len(_OTHER_POINTS)
-    for place, source in enumerate(_OTHER_POINTS):
-        words(drawing, columns.purse + (place + 0.5) * width, box.y + 16, source, 11, FAINT, "middle", fit=width - 4)
+    for column, source in enumerate(_OTHER_POINTS):
+        draw_text(
+            drawing, columns.purse + (column + 0.5) * width, box.y + 16, source, 11, FAINT, "middle", fit=width - 4
+        )
     for row, (player, line) in enumerate(lines.items()):
-        place_ = Box(box.x, box.y + 28 + row * _SCORE_LINE, box.width, _SCORE_LINE)
-        _score_line(drawing, place_, player, line, columns, view)
+        line_box = Box(box.x, box.y + 28 + row * _SCORE_LINE, box.width, _SCORE_LINE)
+        _draw_score_line(drawing, line_box, player, line, columns, view)
 
 
-def _score_line(drawing: Drawing, box: Box, player: str, line: Points, columns: _Columns, view: SeatView) -> None:
+def _draw_score_line(drawing: Drawing, box: Box, player: str, line: Points, columns: _Columns, view: SeatView) -> None:
     won = view.score_sheet is not None and view.score_sheet[player].rank == 1
     if won:
-        drawing.rectangle(box.x + 6, box.y + 1, box.width - 12, box.height - 2, faded(PALETTE["gold"], 0.75), radius=5)
+        drawing.rectangle(box.x + 6, box.y + 1, box.width - 12, box.height - 2, fade(PALETTE["gold"], 0.75), radius=5)
     name = f"{player} wins" if won else player
-    words(drawing, box.x + 14, box.middle, name, 14, INK, bold=won or player == view.name, fit=_NAMES - 6)
+    draw_text(drawing, box.x + 14, box.middle, name, 14, INK, bold=won or player == view.name, fit=_NAMES - 6)
     for row, musician in enumerate(view.musicians):
-        _points(drawing, columns.middle(row), box.middle, line.breakdown[musician.name], columns.width)
+        _draw_points(drawing, columns.middle(row), box.middle, line.breakdown[musician.name], columns.width)
     width = _PURSE / len(_OTHER_POINTS)
     others = (*(line.breakdown[name.replace(" ", "_")] for name in _OTHER_POINTS[:-1]), line.total)
-    for place, value in enumerate(others):
-        is_total = place == len(others) - 1
-        _points(drawing, columns.purse + (place + 0.5) * width, box.middle, value, width, is_total)
+    for column, value in enumerate(others):
+        is_total = column == len(others) - 1
+        _draw_points(drawing, columns.purse + (column + 0.5) * width, box.middle, value, width, is_total)
 
 
-def _points(drawing: Drawing, x: float, middle: float, value: float, room: float, bold: bool = False) -> None:
-    words(drawing, x, middle, points(value), 16 if bold else 14, INK if value else FAINT, "middle", bold, room - 6)
+def _draw_points(drawing: Drawing, x: float, middle: float, value: float, room: float, bold: bool = False) -> None:
+    draw_text(
+        drawing, x, middle, format_points(value), 16 if bold else 14, INK if value else FAINT, "middle", bold, room - 6
+    )

@@ -1,4 +1,4 @@
-"""A drawing: shapes and words at places, in the order they lie on each other. It knows nothing of the game."""
+"""A drawing: shapes and text at positions, the later ones on top. It knows nothing of the game."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final, Literal
 Anchor = Literal["start", "middle", "end"]
 Point = tuple[float, float]
 
-# Widths of letters in parts of the size, as in Arial and its likes. Nobody's font is at hand when a drawing is made.
+# Widths of letters relative to the font size, as in Arial and similar fonts. The reader's font is not known when a
+# drawing is made.
 _WIDTHS: Final = {
     letter: width
     for width, letters in {
@@ -30,12 +31,14 @@ _WIDTHS: Final = {
 }
 _OTHER_WIDTH: Final = 0.56
 _BOLD: Final = 1.07
-DESCENT: Final = 0.22  # how far letters hang below their line, and how high they stand above it
-ASCENT: Final = 0.74
+DESCENT: Final = 0.22  # how far letters reach below their baseline, relative to the font size
+ASCENT: Final = 0.74  # how far they reach above it
 
 
 @dataclass(frozen=True)
 class Rectangle:
+    """A rectangle, with round corners if it has a radius."""
+
     x: float
     y: float
     width: float
@@ -48,6 +51,8 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Circle:
+    """A circle."""
+
     x: float
     y: float
     radius: float
@@ -58,6 +63,8 @@ class Circle:
 
 @dataclass(frozen=True)
 class Polygon:
+    """A polygon."""
+
     points: tuple[Point, ...]
     fill: str | None = None
     stroke: str | None = None
@@ -66,6 +73,8 @@ class Polygon:
 
 @dataclass(frozen=True)
 class Line:
+    """A straight line."""
+
     start: Point
     end: Point
     stroke: str
@@ -74,7 +83,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Text:
-    """Words on a line: `x` is where they start, their middle or their end; `y` is the line they stand on."""
+    """A line of text: `x` is its start, middle or end, as `anchor` says; `y` is its baseline."""
 
     x: float
     y: float
@@ -83,15 +92,16 @@ class Text:
     fill: str
     anchor: Anchor = "start"
     bold: bool = False
-    fit: float | None = None  # the most room they may take: longer words are set smaller
+    fit: float | None = None  # the largest width: longer text is set in a smaller size
 
     @property
     def width(self) -> float:
-        """About how wide the words are at their full size."""
+        """The approximate width at full size."""
         return text_width(self.text, self.size, self.bold)
 
     @property
     def fitted_size(self) -> float:
+        """The font size at which the text fits."""
         if self.fit is None or self.width <= self.fit:
             return self.size
         return self.size * self.fit / self.width
@@ -101,17 +111,17 @@ Primitive = Rectangle | Circle | Polygon | Line | Text
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """About how wide words are in a plain sans-serif font."""
+    """Return the approximate width of text in a plain sans-serif font."""
     return sum(_WIDTHS.get(letter, _OTHER_WIDTH) for letter in text) * size * (_BOLD if bold else 1.0)
 
 
 @dataclass
 class Drawing:
-    """A picture of fixed size. What is added later lies on top."""
+    """An image of fixed size. What is added later is on top."""
 
     width: int
     height: int
-    title: str = ""  # what the picture shows, for those who can't see it
+    title: str = ""  # a description of the image, for screen readers
     primitives: list[Primitive] = field(default_factory=list)
 
     def rectangle(
@@ -125,6 +135,7 @@ class Drawing:
         stroke_width: float = 1.0,
         radius: float = 0.0,
     ) -> None:
+        """Add a rectangle."""
         self.primitives.append(Rectangle(x, y, width, height, fill, stroke, stroke_width, radius))
 
     def circle(
@@ -136,14 +147,17 @@ class Drawing:
         stroke: str | None = None,
         stroke_width: float = 1.0,
     ) -> None:
+        """Add a circle."""
         self.primitives.append(Circle(x, y, radius, fill, stroke, stroke_width))
 
     def polygon(
         self, points: Sequence[Point], fill: str | None = None, stroke: str | None = None, stroke_width: float = 1.0
     ) -> None:
+        """Add a polygon."""
         self.primitives.append(Polygon(tuple(points), fill, stroke, stroke_width))
 
     def line(self, start: Point, end: Point, stroke: str, stroke_width: float = 1.0) -> None:
+        """Add a line."""
         self.primitives.append(Line(start, end, stroke, stroke_width))
 
     def text(
@@ -157,11 +171,12 @@ class Drawing:
         bold: bool = False,
         fit: float | None = None,
     ) -> None:
+        """Add a line of text."""
         self.primitives.append(Text(x, y, text, size, fill, anchor, bold, fit))
 
 
 def bounds(shape: Primitive) -> tuple[float, float, float, float]:
-    """Left, top, right, bottom of what is drawn, strokes included; of words, about."""
+    """Return left, top, right and bottom of a shape, strokes included; of text approximately."""
     if isinstance(shape, Text):
         size = shape.fitted_size
         width = text_width(shape.text, size, shape.bold)

@@ -1,4 +1,4 @@
-"""The whole table as one seat may know it: drawn from its view alone."""
+"""Draw a whole game as one seat may know it, from its view alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from symphony9_env.render.boards import draw_boards
 from symphony9_env.render.concert import draw_concert
 from symphony9_env.render.drawing import Drawing
-from symphony9_env.render.pieces import ACCENT, FAINT, INK, Box, words
+from symphony9_env.render.pieces import ACCENT, FAINT, INK, Box, draw_text
 from symphony9_env.render.theme import PALETTE
 from symphony9_env.render.tracks import draw_tracks
 from symphony9_env.rules.state import NUM_ROUNDS
@@ -24,8 +24,10 @@ _BOARDS: Final = Box(482, 382, 702, 410)
 
 
 def draw(view: SeatView) -> Drawing:
-    """The table as this seat may know it."""
-    drawing = Drawing(WIDTH, HEIGHT, f"Symphony No. 9, round {view.round}, as {view.name} sees it. {_asked(view)}")
+    """Return a drawing of the game as this seat may know it."""
+    drawing = Drawing(
+        WIDTH, HEIGHT, f"Symphony No. 9, round {view.round}, as {view.name} sees it. {_describe_waiting(view)}"
+    )
     drawing.rectangle(0, 0, WIDTH, HEIGHT, PALETTE["paper"])
     _draw_heading(drawing, _HEADING, view)
     draw_tracks(drawing, _TRACKS, view)
@@ -35,9 +37,9 @@ def draw(view: SeatView) -> Drawing:
 
 
 def _draw_heading(drawing: Drawing, box: Box, view: SeatView) -> None:
-    words(drawing, box.x + 4, box.y + 17, "Symphony No. 9", 22, bold=True, fit=190)
-    words(drawing, box.x + 4, box.y + 41, f"as {view.name} sees it", 13, FAINT)
-    words(drawing, box.x + 206, box.y + 17, f"Round {view.round} of {NUM_ROUNDS}", 16, bold=True, fit=124)
+    draw_text(drawing, box.x + 4, box.y + 17, "Symphony No. 9", 22, bold=True, fit=190)
+    draw_text(drawing, box.x + 4, box.y + 41, f"as {view.name} sees it", 13, FAINT)
+    draw_text(drawing, box.x + 206, box.y + 17, f"Round {view.round} of {NUM_ROUNDS}", 16, bold=True, fit=124)
     for number in range(1, NUM_ROUNDS + 1):
         fill = INK if number < view.round else ACCENT if number == view.round else PALETTE["card"]
         drawing.circle(box.x + 213 + 19 * (number - 1), box.y + 41, 5.5, fill, FAINT if number > view.round else fill)
@@ -45,24 +47,24 @@ def _draw_heading(drawing: Drawing, box: Box, view: SeatView) -> None:
 
 
 def _draw_question(drawing: Drawing, box: Box, view: SeatView) -> None:
-    """What is asked of whom: dark if it is the observer who is asked."""
+    """Draw the decision to make and whose it is, on a dark ground if it is the observer's."""
     is_asked = view.to_decide == view.name
     ground, ink = (ACCENT, "#ffffff") if is_asked else (PALETTE["shade"], INK)
     drawing.rectangle(box.x, box.y, box.width, box.height, ground, radius=8)
-    head, text = ("Your decision:", _question(view)) if is_asked else ("", _asked(view))
+    head, text = ("Your decision:", _describe_question(view)) if is_asked else ("", _describe_waiting(view))
     left = box.x + 16
     if head:
-        words(drawing, left, box.middle, head, 15, ink, bold=True, fit=112)
+        draw_text(drawing, left, box.middle, head, 15, ink, bold=True, fit=112)
         left += 122
-    words(drawing, left, box.middle, text, 15, ink, bold=not head, fit=box.right - 16 - left)
+    draw_text(drawing, left, box.middle, text, 15, ink, bold=not head, fit=box.right - 16 - left)
 
 
-def _question(view: SeatView) -> str:
+def _describe_question(view: SeatView) -> str:
     left = f" ({view.pending} left)" if view.pending > 1 else ""
     return f"{QUESTIONS[view.decision]}{left}"
 
 
-def _asked(view: SeatView) -> str:
+def _describe_waiting(view: SeatView) -> str:
     if view.score_sheet is not None:
         winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
         won = "wins" if len(winners) == 1 else "share the win"

@@ -1,4 +1,4 @@
-"""The pieces that lie on the table, each drawn the same way wherever it lies."""
+"""Draw the game pieces and other elements, each the same way wherever it occurs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from symphony9_env.render.drawing import Anchor, Drawing, text_width
-from symphony9_env.render.theme import MARKS, PALETTE, SHAPES, faded
+from symphony9_env.render.theme import MARKS, PALETTE, SHAPES, fade
 
 INK: Final = PALETTE["ink"]
 FAINT: Final = PALETTE["faint"]
 ACCENT: Final = PALETTE["accent"]
 
-_MIDDLE: Final = 0.36  # of its size: from the middle of a line of words down to where they stand
-# How much lower than its middle a shape has room for its code, and how large that is, in parts of its radius.
+_MIDDLE: Final = 0.36  # from the middle of a line of text down to its baseline, relative to the font size
+# How far below its middle a shape has room for its code, and the code's font size, both relative to the radius.
 _CODES: Final = {"triangle": (0.3, 0.74), "pentagon": (0.06, 0.84)}
 _CODE: Final = (0.0, 0.84)
 
 
 @dataclass(frozen=True)
 class Box:
-    """A part of the picture."""
+    """A rectangular part of the image."""
 
     x: float
     y: float
@@ -29,18 +29,21 @@ class Box:
 
     @property
     def right(self) -> float:
+        """The right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
+        """The bottom edge."""
         return self.y + self.height
 
     @property
     def middle(self) -> float:
+        """The vertical middle."""
         return self.y + self.height / 2
 
 
-def words(
+def draw_text(
     drawing: Drawing,
     x: float,
     middle: float,
@@ -51,12 +54,12 @@ def words(
     bold: bool = False,
     fit: float | None = None,
 ) -> None:
-    """Words whose middle is at this height."""
+    """Draw text whose vertical middle is at this height."""
     drawing.text(x, middle + _MIDDLE * size, text, size, fill, anchor, bold, fit)
 
 
-def wrapped(text: str, size: float, width: float) -> list[str]:
-    """Words in lines that are not too wide, broken at spaces."""
+def wrap_text(text: str, size: float, width: float) -> list[str]:
+    """Break text at spaces into lines that are not too wide."""
     lines: list[str] = []
     for word in text.split():
         if lines and text_width(f"{lines[-1]} {word}", size) <= width:
@@ -66,94 +69,98 @@ def wrapped(text: str, size: float, width: float) -> list[str]:
     return lines
 
 
-def card(drawing: Drawing, box: Box, title: str, note: str = "") -> None:
-    """A white card with its title, and a note at the right."""
+def draw_card(drawing: Drawing, box: Box, title: str, note: str = "") -> None:
+    """Draw a white card with its title, and a note at the right."""
     drawing.rectangle(box.x, box.y, box.width, box.height, PALETTE["card"], PALETTE["line"], radius=8)
-    words(drawing, box.x + 12, box.y + 17, title, 14, bold=True)
+    draw_text(drawing, box.x + 12, box.y + 17, title, 14, bold=True)
     if note:
         room = box.width - 36 - text_width(title, 14, bold=True)
-        words(drawing, box.right - 12, box.y + 17, note, 12, FAINT, "end", fit=room)
+        draw_text(drawing, box.right - 12, box.y + 17, note, 12, FAINT, "end", fit=room)
 
 
-def mark(
+def draw_mark(
     drawing: Drawing, x: float, y: float, radius: float, musician: str, code: bool = True, faint: bool = False
 ) -> None:
-    """A musician's mark: his colour and shape, and his code if there is room."""
-    look = MARKS[musician]
-    fill = faded(look.colour) if faint else look.colour
-    _shape(drawing, x, y, radius, look.shape, fill, None)
+    """Draw a musician's mark: his colour and shape, and his code if there is room."""
+    mark = MARKS[musician]
+    fill = fade(mark.colour) if faint else mark.colour
+    _draw_shape(drawing, x, y, radius, mark.shape, fill, None)
     if code:
-        ink = INK if faint else look.ink
-        drop, size = _CODES.get(look.shape, _CODE)
-        words(drawing, x, y + drop * radius, look.code, radius * size, ink, "middle", bold=True)
+        ink = INK if faint else mark.ink
+        drop, size = _CODES.get(mark.shape, _CODE)
+        draw_text(drawing, x, y + drop * radius, mark.code, radius * size, ink, "middle", bold=True)
 
 
-def cube(drawing: Drawing, x: float, y: float, radius: float, musician: str, hollow: bool = False) -> None:
-    """One cube as a little mark; hollow ones are new."""
-    look = MARKS[musician]
+def draw_cube(drawing: Drawing, x: float, y: float, radius: float, musician: str, hollow: bool = False) -> None:
+    """Draw one cube as a small mark; hollow ones are new."""
+    mark = MARKS[musician]
     if hollow:
-        _shape(drawing, x, y, radius - 0.5, look.shape, PALETTE["card"], look.colour)
+        _draw_shape(drawing, x, y, radius - 0.5, mark.shape, PALETTE["card"], mark.colour)
     else:
-        _shape(drawing, x, y, radius, look.shape, look.colour, None)
+        _draw_shape(drawing, x, y, radius, mark.shape, mark.colour, None)
 
 
-def _shape(drawing: Drawing, x: float, y: float, radius: float, shape: str, fill: str, stroke: str | None) -> None:
+def _draw_shape(drawing: Drawing, x: float, y: float, radius: float, shape: str, fill: str, stroke: str | None) -> None:
     if corners := SHAPES[shape]:
         drawing.polygon([(x + radius * dx, y + radius * dy) for dx, dy in corners], fill, stroke, 1.5)
     else:
         drawing.circle(x, y, radius, fill, stroke, 1.5)
 
 
-def tag(drawing: Drawing, x: float, middle: float, text: str, fill: str, ink: str = INK, size: float = 11) -> float:
-    """A word on a coloured ground, from x on; returns where it ends."""
+def draw_tag(
+    drawing: Drawing, x: float, middle: float, text: str, fill: str, ink: str = INK, size: float = 11
+) -> float:
+    """Draw a word on a coloured ground, starting at x; return where it ends."""
     width = text_width(text, size, bold=True) + 12
     drawing.rectangle(x, middle - size * 0.8, width, size * 1.6, fill, radius=size * 0.8)
-    words(drawing, x + width / 2, middle, text, size, ink, "middle", bold=True, fit=width - 6)
+    draw_text(drawing, x + width / 2, middle, text, size, ink, "middle", bold=True, fit=width - 6)
     return x + width
 
 
-def coin(drawing: Drawing, x: float, y: float, radius: float, value: int | None, now: bool = False) -> None:
-    """A budget token; without a value one that is not shown yet. `now` is this round's."""
+def draw_token(drawing: Drawing, x: float, y: float, radius: float, value: int | None, now: bool = False) -> None:
+    """Draw a budget token; without a value, one that has not been revealed. `now` marks this round's."""
     fill = PALETTE["shade"] if value is None else PALETTE["card"]
     edge = ACCENT if now else PALETTE["line"] if value is None else PALETTE["gold"]
     drawing.circle(x, y, radius, fill, edge, 2.5 if now else 1.5)
     if value is not None:
-        words(drawing, x, y, token_name(value), radius * 0.95, INK, "middle", bold=now)
+        draw_text(drawing, x, y, format_token(value), radius * 0.95, INK, "middle", bold=now)
     elif now:
-        words(drawing, x, y, "?", radius, ACCENT, "middle", bold=True)
+        draw_text(drawing, x, y, "?", radius, ACCENT, "middle", bold=True)
 
 
-def token_name(value: int) -> str:
+def format_token(value: int) -> str:
+    """Return a number with its sign, 0 without."""
     return {-1: "−", 0: "", 1: "+"}[(value > 0) - (value < 0)] + str(abs(value))
 
 
-def furniture(drawing: Drawing, x: float, middle: float, value: int) -> None:
-    """A piece of furniture: a tile 28 wide."""
+def draw_furniture(drawing: Drawing, x: float, middle: float, value: int) -> None:
+    """Draw a piece of furniture: a tile 28 wide."""
     drawing.rectangle(x, middle - 10, 28, 20, PALETTE["shade"], PALETTE["gold"], radius=3)
-    words(drawing, x + 14, middle, f"${value}", 12, INK, "middle")
+    draw_text(drawing, x + 14, middle, f"${value}", 12, INK, "middle")
 
 
-def sheets(drawing: Drawing, x: float, middle: float, count: int) -> None:
-    """Compositions: a stack of music sheets 20 wide with their number on top."""
+def draw_compositions(drawing: Drawing, x: float, middle: float, count: int) -> None:
+    """Draw compositions: a stack of music sheets, 20 wide, with their number on top."""
     for back in range(min(count, 3) - 1, -1, -1):
         left, top = x + 2.5 * back, middle - 10 - 2 * back
         drawing.rectangle(left, top, 15, 20, PALETTE["card"], PALETTE["gold"], 1.2, radius=1.5)
-    words(drawing, x + 7.5, middle, str(count), 13, INK, "middle", bold=True)
+    draw_text(drawing, x + 7.5, middle, str(count), 13, INK, "middle", bold=True)
 
 
-def flag(drawing: Drawing, x: float, y: float) -> None:
-    """The start player's marker, 14 high, standing on y."""
+def draw_start_marker(drawing: Drawing, x: float, y: float) -> None:
+    """Draw the start player's marker: a flag, 14 high, standing on y."""
     drawing.line((x, y), (x, y - 14), INK, 1.5)
     drawing.polygon([(x + 0.5, y - 14), (x + 11, y - 10.5), (x + 0.5, y - 7)], PALETTE["gold"])
 
 
-def amount(hand: tuple[int, int | None] | None) -> str:
-    """What was given: coins, or furniture and coins."""
+def format_hand(hand: tuple[int, int | None] | None) -> str:
+    """Return a contribution as text: coins, or furniture and coins."""
     if hand is None:
         return "–"
     total, piece = hand
     return f"${total} with ${piece}" if piece else f"${total}"
 
 
-def points(value: float) -> str:
+def format_points(value: float) -> str:
+    """Return points with at most two decimals."""
     return f"{round(value, 2):g}"

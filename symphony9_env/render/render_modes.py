@@ -1,4 +1,4 @@
-"""What an environment shows in each render mode."""
+"""Render a view in the render modes of an environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.render.layout import draw
-from symphony9_env.render.pixels import need_pillow, to_array
+from symphony9_env.render.pixels import require_pillow, to_array
 from symphony9_env.render.svg import to_html
 from symphony9_env.render.window import NoWindowError, Window
 from symphony9_env.views.seat import SeatView
@@ -19,10 +19,11 @@ RENDER_MODES: Final = ("human", "ansi", "rgb_array")
 
 Rendered = str | NDArray[np.uint8] | None
 
-_noted: set[str] = set()  # reasons for text instead of a window that were told; once a process will do
+_reported: set[str] = set()  # reasons for printing text that were reported already, once in a process
 
 
 def check_render_mode(mode: str | None) -> str | None:
+    """Return a render mode, or raise a ValueError."""
     if mode is not None and mode not in RENDER_MODES:
         allowed = ", ".join(repr(name) for name in (None, *RENDER_MODES))
         raise ValueError(f"render_mode={mode!r}; allowed: {allowed}")
@@ -30,17 +31,20 @@ def check_render_mode(mode: str | None) -> str | None:
 
 
 def to_notebook_html(view: SeatView | None) -> str:
-    """A view for a notebook; None is a game not dealt yet."""
-    return "<p>Symphony No. 9: nothing is dealt yet, call reset().</p>" if view is None else to_html(draw(view))
+    """Return a view as HTML for a notebook; None stands for a game not dealt yet."""
+    return "<p>Symphony No. 9: no game has been dealt yet; call reset().</p>" if view is None else to_html(draw(view))
 
 
 class Renderer:
-    """Shows views: as text, as pixels, or to people, in a window or else in print. A copy starts without a window."""
+    """Renders views as text, as pixels, or to people: in a window, or else as printed text.
+
+    A copy starts without a window.
+    """
 
     def __init__(self, frames_per_second: float) -> None:
         self._frames_per_second = frames_per_second
         self._window: Window | None = None
-        self._prints = False
+        self._has_no_window = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Renderer, (self._frames_per_second,)
@@ -56,13 +60,13 @@ class Renderer:
         return None
 
     def close(self) -> None:
-        """Close the window, if one is open. What is shown later opens another."""
+        """Close the window, if one is open; the next view opens another."""
         if self._window is not None:
             self._window.close()
         self._window = None
 
     def _show_to_people(self, view: SeatView) -> None:
-        if self._window is None and not self._prints:
+        if self._window is None and not self._has_no_window:
             self._open()
         if self._window is None:
             print(describe(view) + "\n", flush=True)
@@ -71,10 +75,10 @@ class Renderer:
 
     def _open(self) -> None:
         try:
-            need_pillow()
+            require_pillow()
             self._window = Window("Symphony No. 9", self._frames_per_second)
         except (ImportError, NoWindowError) as reason:
-            self._prints = True
-            if str(reason) not in _noted:
-                _noted.add(str(reason))
-                print(f"symphony9_env: text instead of a window: {reason}", file=sys.stderr)
+            self._has_no_window = True
+            if str(reason) not in _reported:
+                _reported.add(str(reason))
+                print(f"symphony9_env: printing text instead of opening a window: {reason}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""How things look, everywhere: in pictures, in the browser, in exported pages. The one place for colours and marks.
+"""Colours and marks, for images, the browser and exported pages alike.
 
 Every musician has a colour, a two-letter code and a shape, so that nobody needs to tell colours apart. The colours
-are Okabe and Ito's, made for colour-blind readers.
+follow Okabe and Ito's palette for colour-blind readers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symphony9_env.components import MUSICIANS
 
 @dataclass(frozen=True)
 class Mark:
-    """How a musician's cubes, track and tiles are told from the others'."""
+    """What distinguishes a musician's cubes, track and tiles from the others'."""
 
     code: str
     colour: str
@@ -74,26 +74,26 @@ SEAT_LINES: Final = ("#0072b2", "#b36b00", "#007a59", "#a04a7c")  # the same, da
 
 
 def theme_css() -> str:
-    """The colours as CSS variables, for pages."""
+    """Return the colours as CSS variables, for pages."""
     named = {**PALETTE, **{f"seat-{number}": colour for number, colour in enumerate(SEATS)}}
     named |= {f"mark-{number}": colour for number, colour in enumerate(SEAT_LINES)}
     return ":root {\n" + "".join(f"  --{name}: {value};\n" for name, value in named.items()) + "}\n"
 
 
 def title(name: str) -> str:
-    """A musician's name as it is written: `handel` is Handel."""
+    """Return a musician's name as it is written: Handel for `handel`."""
     return name.capitalize()
 
 
-def faded(colour: str, amount: float = 0.6, towards: str = PALETTE["card"]) -> str:
-    """A colour on its way to another: 0 is the colour itself, 1 the other.
+def fade(colour: str, amount: float = 0.6, towards: str = PALETTE["card"]) -> str:
+    """Mix a colour with another: an amount of 0 gives the colour itself, 1 the other.
 
-    >>> faded("#000000", 0.5, "#ffffff")
+    >>> fade("#000000", 0.5, "#ffffff")
     '#808080'
     """
-    pairs = zip(_parts(colour), _parts(towards), strict=True)
+    pairs = zip(_split_colour(colour), _split_colour(towards), strict=True)
     return "#" + "".join(f"{round(start + (end - start) * amount):02x}" for start, end in pairs)
 
 
-def _parts(colour: str) -> tuple[int, ...]:
-    return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))
+def _split_colour(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[start : start + 2], 16) for start in (1, 3, 5))

@@ -1,4 +1,4 @@
-"""A window that shows pictures, by pygame (`pip install "symphony9-env[render]"`)."""
+"""A window that shows images, with pygame (`pip install "symphony9-env[render]"`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NO_WINDOWS: Final = {"dummy", "evdev", "offscreen"}  # what SDL falls back on w
 
 
 class NoWindowError(Exception):
-    """Says why no window can open, and what would help."""
+    """No window can open; the message says why and what would help."""
 
 
 class Window:
-    """One window, of one picture at a time. A person may close it: then it stays closed and nothing else happens."""
+    """A window that shows one image at a time. Once a person has closed it, it stays closed and shows nothing."""
 
     def __init__(self, title: str, frames_per_second: float) -> None:
         self._pygame = _open_display()
@@ -31,34 +31,35 @@ class Window:
         self.was_closed = False
 
     def show(self, picture: NDArray[np.uint8]) -> None:
-        """Show a picture (height by width by 3), no sooner than it is its time."""
+        """Show an image (height by width by 3), waiting until it is time for the next frame."""
         self._handle_events_until(self._next_frame)
         if self.was_closed:
             return
-        # pygame counts across first, then down.
+        # pygame's first axis is the horizontal one.
         self._picture = self._pygame.surfarray.make_surface(picture.swapaxes(0, 1))
         self._next_frame = time.monotonic() + self._pause
         self._draw()
         self._handle_events_until(0.0)
 
     def close(self) -> None:
+        """Close the window for good."""
         self.was_closed = True
         if self._pygame.display.get_init():
             self._pygame.display.quit()
 
     def _draw(self) -> None:
-        """As large as the window allows, in its middle."""
+        """Draw the image as large as the window allows, in its middle."""
         size = self._picture.get_size()
         screen = self._screen(size)
         scale = min(screen.get_width() / size[0], screen.get_height() / size[1])
         fitted = (max(1, round(size[0] * scale)), max(1, round(size[1] * scale)))
-        shown = self._picture if fitted == size else self._pygame.transform.smoothscale(self._picture, fitted)
+        scaled = self._picture if fitted == size else self._pygame.transform.smoothscale(self._picture, fitted)
         screen.fill("white")
-        screen.blit(shown, ((screen.get_width() - fitted[0]) // 2, (screen.get_height() - fitted[1]) // 2))
+        screen.blit(scaled, ((screen.get_width() - fitted[0]) // 2, (screen.get_height() - fitted[1]) // 2))
         self._pygame.display.flip()
 
     def _screen(self, size: tuple[int, int]) -> Any:
-        """The window; opened anew if another environment, which shares it, has closed it."""
+        """Return the window; open it again if another environment, which shares it, has closed it."""
         display = self._pygame.display
         if not display.get_init():
             display.init()
@@ -82,15 +83,15 @@ class Window:
 
 
 def _open_display() -> Any:
-    """pygame, ready to open a window."""
+    """Return pygame, ready to open a window."""
     chosen = os.environ.get("SDL_VIDEODRIVER")
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if sys.platform.startswith("linux") and not (chosen or has_display):
-        raise NoWindowError("there is no display (run it where there is one)")
+        raise NoWindowError("there is no display")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what pygame imports
+            warnings.simplefilter("ignore")  # those of modules that pygame imports
             import pygame
     except ImportError as error:
         raise NoWindowError(f"pygame is not installed ({_INSTALL})") from error
@@ -101,5 +102,5 @@ def _open_display() -> Any:
         raise NoWindowError(f"the display can't be used: {error}") from error
     if driver in _NO_WINDOWS and driver != chosen:
         pygame.display.quit()
-        raise NoWindowError("there is no display (run it where there is one)")
+        raise NoWindowError("there is no display")
     return pygame

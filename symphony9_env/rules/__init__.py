@@ -1,1 +1,1 @@
-"""What the game is. The one place where rules are written; see docs/developer_guide.md for the rooms."""
+"""The rules of the game, and nothing else: no other package implements one."""

@@ -17,12 +17,13 @@ from symphony9_env.rules.state import NONE, NUM_FURNITURE, Game
 
 @rule
 def cubes(game: Game, board: int, musician: int) -> int:
-    """A board's cubes of one colour, both piles together."""
+    """Return a board's cubes of one colour, both piles together."""
     return game.earlier_cubes[board, musician] + game.new_cubes[board, musician]
 
 
 @rule
 def num_cubes(game: Game, board: int) -> int:
+    """Return a board's cubes of all colours."""
     total = 0
     for musician in range(game.num_musicians):
         total += cubes(game, board, musician)
@@ -31,7 +32,7 @@ def num_cubes(game: Game, board: int) -> int:
 
 @rule
 def give_up_cube(game: Game, board: int, musician: int) -> None:
-    """Discards come from the earlier cubes first (R15)."""
+    """Return a cube to the supply, from the earlier cubes first (R15)."""
     if game.earlier_cubes[board, musician] > 0:
         game.earlier_cubes[board, musician] -= 1
     else:
@@ -40,7 +41,7 @@ def give_up_cube(game: Game, board: int, musician: int) -> None:
 
 @rule
 def merge_piles(game: Game) -> None:
-    """At cleanup this round's cubes join the earlier ones (R15)."""
+    """Let this round's cubes join the earlier ones, at cleanup (R15)."""
     for board in range(game.num_boards):
         for musician in range(game.num_musicians):
             game.earlier_cubes[board, musician] += game.new_cubes[board, musician]
@@ -49,7 +50,7 @@ def merge_piles(game: Game) -> None:
 
 @rule
 def award_compositions(game: Game, events: Any) -> None:
-    """Every musician alive before this round gives a tile to his major patron, who gives up half his cubes."""
+    """Award a tile of every musician alive before this round to his major patron, who gives up half his cubes."""
     for musician in range(game.num_musicians):
         if game.dead[musician]:
             continue
@@ -64,14 +65,14 @@ def award_compositions(game: Game, events: Any) -> None:
 
 @rule
 def seat_of_turn(game: Game, turn: int) -> int:
-    """Who comes at a turn of this round, clockwise from the start player."""
-    seat = int(game.start) + turn  # no remainder: a division would cost more than the rest of a small step
+    """Return the seat whose turn it is, counted clockwise from this round's start player."""
+    seat = int(game.start) + turn  # no remainder: a division would cost more than the rest of a simple move
     return seat if seat < game.num_players else seat - int(game.num_players)
 
 
 @rule
 def major_patron(game: Game, musician: int) -> int:
-    """Whoever has most cubes; in a tie the bot, else whoever is nearest to the start player clockwise."""
+    """Return who has most cubes; in a tie the bot, else whoever is nearest to the start player clockwise."""
     patron, most = NONE, 0
     if game.has_bot:
         bot = game.num_players
@@ -86,6 +87,7 @@ def major_patron(game: Game, musician: int) -> int:
 
 @rule
 def has_furniture(game: Game, player: int) -> bool:
+    """Return whether a player has furniture left."""
     for token in range(NUM_FURNITURE):
         if game.furniture[player, token]:
             return True
@@ -94,7 +96,7 @@ def has_furniture(game: Game, player: int) -> bool:
 
 @rule
 def num_furniture_sold(game: Game, player: int) -> int:
-    """A token paid into a concert counts as sold (R14)."""
+    """Return how many tokens a player has sold; one paid into a concert counts as sold (R14)."""
     sold = 0
     for token in range(NUM_FURNITURE):
         sold += 1 - game.furniture[player, token]
@@ -103,6 +105,7 @@ def num_furniture_sold(game: Game, player: int) -> int:
 
 @rule
 def sell_furniture(game: Game, player: int, token: int, events: Any) -> None:
+    """Exchange a furniture token for its value in money."""
     game.furniture[player, token] = 0
     game.sales[player, token] = 1
     game.money[player] += FURNITURE_VALUES[token]

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from symphony9_env.compilation import entry, rule, wrapping
+from symphony9_env.compilation import entry, rule, wrapping_rule
 
 SEED_BITS: Final = 53  # seeds are 0 ... 2**53 - 1: exact in JSON and in a float64
 MAX_SEED: Final = 2**SEED_BITS - 1
@@ -25,7 +25,7 @@ _SHIFT_32: Final = np.uint64(32)
 _SHIFT_SEED: Final = np.uint64(64 - SEED_BITS)
 
 
-@wrapping
+@wrapping_rule
 def mix(value: Any) -> Any:
     """Return splitmix64's output for a state: a well-mixed 64-bit hash."""
     value = value + _GAMMA
@@ -34,7 +34,7 @@ def mix(value: Any) -> Any:
     return value ^ (value >> _SHIFT_31)
 
 
-@wrapping
+@wrapping_rule
 def skip_draws(stream: Any, draws: int) -> Any:
     """Return the stream without its first draws."""
     return stream + np.uint64(draws) * _GAMMA
@@ -52,7 +52,7 @@ def num_members(members: int) -> int:
     """Count the members of a set; sets are whole numbers with one bit for each member."""
     count = 0
     while members != 0:
-        members &= members - 1  # without the lowest; compiles to one instruction
+        members &= members - 1  # remove the lowest member; the loop compiles to one instruction
         count += 1
     return count
 
@@ -71,7 +71,7 @@ def follow_seed(seed: Any) -> Any:
     return mix(seed) >> _SHIFT_SEED
 
 
-@wrapping
+@wrapping_rule
 def derive_seed(batch_seed: Any, row: int, number: int) -> Any:
     """Return the seed (uint64) of game `number` on a row of a batch."""
     return mix(mix(mix(batch_seed) + np.uint64(row)) + np.uint64(number)) >> _SHIFT_SEED

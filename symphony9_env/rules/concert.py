@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""The royal concert: hands open, the total decides, and somebody is paid or punished.
+"""The royal concert: the hands open, the total decides, and players are paid or punished.
 
 Rulebook pp. 10-12, and p. 19 for the bot.
 """
@@ -39,14 +39,14 @@ MEDIUM_BONUS = 5
 
 @rule
 def close_hand(game: Game, player: int, total: int, token: int) -> None:
-    """What a closed hand holds stays the player's own until it is paid."""
+    """Close a player's hand. What it holds stays the player's own until it is paid."""
     game.hand[player] = total
     game.hand_token[player] = token
 
 
 @rule
 def open_hands(game: Game, events: Any) -> None:
-    """All hands open together, the bot adds its share, and the total with the budget token decides."""
+    """Open all hands together, add the bot's share, and let the total with the budget token decide."""
     total = game.budget[game.round_index]
     for player in range(game.num_players):
         game.contribution[player] = game.hand[player]
@@ -85,6 +85,7 @@ def _report_bonuses_and_penalties(game: Game, events: Any) -> None:
 
 @rule
 def concert_outcome(game: Game, total: int) -> int:
+    """Return the class of a concert with this total, or why it fails."""
     for concert_class in range(NUM_CLASSES):
         if game.class_from[concert_class] <= total <= game.class_to[concert_class]:
             return concert_class
@@ -93,12 +94,16 @@ def concert_outcome(game: Game, total: int) -> int:
 
 @rule
 def is_success(game: Game) -> bool:
+    """Return whether the last concert took place."""
     return game.outcome == LOW or game.outcome == MEDIUM or game.outcome == HIGH
 
 
 @rule
 def bot_contribution(game: Game) -> int:
-    """By the fame of the colour it has most cubes of; tied colours: the lowest amount; no cubes: low (R10)."""
+    """Return the bot's share, by the fame of the colour it has most cubes of.
+
+    For tied colours that is the lowest of their amounts, and without cubes the one for low fame (R10).
+    """
     bot = game.num_players
     most = 0
     for musician in range(game.num_musicians):
@@ -116,6 +121,7 @@ def bot_contribution(game: Game) -> int:
 
 @rule
 def _pay_contributions(game: Game) -> None:
+    """Take what every hand held from its owner."""
     for player in range(game.num_players):
         token = game.contribution_token[player]
         game.money[player] -= game.contribution[player]
@@ -126,7 +132,7 @@ def _pay_contributions(game: Game) -> None:
 
 @rule
 def gave_most(game: Game, player: int) -> bool:
-    """Among the players, never the bot; all who tie (R4, R6)."""
+    """Return whether a player gave most, or tied for it; the bot does not count (R4, R6)."""
     for other in range(game.num_players):
         if game.contribution[other] > game.contribution[player]:
             return False
@@ -135,7 +141,7 @@ def gave_most(game: Game, player: int) -> bool:
 
 @rule
 def gave_least(game: Game, player: int) -> bool:
-    """Among the players, never the bot; all who tie (R6)."""
+    """Return whether a player gave least, or tied for it; the bot does not count (R6)."""
     for other in range(game.num_players):
         if game.contribution[other] < game.contribution[player]:
             return False
@@ -144,11 +150,13 @@ def gave_least(game: Game, player: int) -> bool:
 
 @rule
 def wins_bonus(game: Game, player: int, concert_class: int) -> bool:
+    """Return whether a player wins the bonus of a concert of this class."""
     return game.outcome == concert_class and gave_most(game, player)
 
 
 @rule
 def is_punished(game: Game, player: int) -> bool:
+    """Return whether a player is to blame for a failed concert."""
     if game.outcome == TOO_MUCH:
         return gave_most(game, player)
     return game.outcome == TOO_LITTLE and gave_least(game, player)
@@ -156,13 +164,13 @@ def is_punished(game: Game, player: int) -> bool:
 
 @rule
 def penalty(game: Game) -> int:
-    """Cubes to give up: one in rounds 1-3, two in rounds 4-6."""
+    """Return how many cubes the punished give up: one in rounds 1-3, two in rounds 4-6."""
     return 1 if game.round_index < 3 else 2
 
 
 @rule
 def cubes_to_keep(game: Game, player: int) -> int:
-    """The low bonus saves one of those that income takes: own cubes of performers, as a set of musicians."""
+    """Return the musicians, as a set, of whom the low bonus may save a cube: own cubes that income would take."""
     musicians = 0
     for musician in range(game.num_musicians):
         if game.performing[musician] and cubes(game, player, musician) > 0:
@@ -172,7 +180,7 @@ def cubes_to_keep(game: Game, player: int) -> int:
 
 @rule
 def pay_income(game: Game, events: Any) -> None:
-    """Performers pay for each cube and one cube of each colour that paid is given up; then the $5 bonus."""
+    """Pay for every cube of a performer and take one cube of each colour that paid; then pay the $5 bonus."""
     for musician in range(game.num_musicians):
         if game.performing[musician]:
             game.num_performers += 1
@@ -187,6 +195,7 @@ def pay_income(game: Game, events: Any) -> None:
 
 @rule
 def _pay_for_cubes(game: Game, board: int, musician: int, events: Any) -> None:
+    """Pay a board for its cubes of one performer, and take one of them unless the low bonus saves it."""
     held = cubes(game, board, musician)
     if held == 0:
         return

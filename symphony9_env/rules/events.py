@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.compilation import rule
-from symphony9_env.rules.state import NONE, Game
+from symphony9_env.rules.state import NONE, NUM_BOARDS, NUM_MUSICIANS, Game
 
 # Every kind of event with the fields it has. The moves themselves, from `cube_taken` to `cube_discarded`, also have
-# `player`, the seat that made the move.
+# `player`, the seat that made the move, and `board`, which is the same but for a cube taken for the bot.
 KINDS: Final[tuple[str, ...]] = (
     "round_started",  # board: the start player; amount: the number of the round
-    "cube_taken",  # board: who receives it; musician; amount: the price paid
+    "cube_taken",  # musician; amount: the price paid
     "passed",
     "furniture_sold",  # furniture; amount: the money received
     "amount_announced",  # amount
@@ -66,8 +66,12 @@ KINDS: Final[tuple[str, ...]] = (
 # The columns of a buffer. Row 0 holds the number of events in its first column; the events follow.
 COLUMNS: Final = ("kind", "phase", "player", "board", "musician", "amount", "furniture", "outcome")
 KIND, PHASE, PLAYER, BOARD, MUSICIAN, AMOUNT, FURNITURE, OUTCOME = range(len(COLUMNS))
-# The most that one move sets off: hands, outcome, bonuses, income and returned cubes of all boards, deaths.
-MAX_EVENTS: Final = 64
+# The most events that one move sets off. That is the bid that completes a medium class concert of four players in
+# the last round: the hand is closed and all hands open; the concert is resolved; each of the medium musicians (all but
+# one of high and two of low fame) performs, pays every board and takes a cube from it; everybody ties for the bonus;
+# all musicians die; the last sales start and the game ends. In a low or high class concert fewer perform, a failed one
+# pays nothing, and the end of the third turn awards one composition for each musician at most.
+MAX_EVENTS: Final = 1 + NUM_BOARDS + 1 + (NUM_MUSICIANS - 3) * (1 + 2 * NUM_BOARDS) + NUM_BOARDS + NUM_MUSICIANS + 2
 
 
 def new_event_array() -> NDArray[np.int16]:
@@ -76,8 +80,14 @@ def new_event_array() -> NDArray[np.int16]:
 
 
 @rule
+def clear_events(events: Any) -> None:
+    """Empty a buffer before a move: compiled code does not notice if it writes past the end of an array."""
+    events[0, 0] = 0
+
+
+@rule
 def emit(events: Any, game: Game, kind: int, board: int, musician: int, amount: int, furniture: int) -> None:
-    """Append an event to the buffer, if there is one. What an event has no use for is NONE."""
+    """Append an event to the buffer, if there is one. Pass NONE for what a kind of event does not have."""
     if events is not None:
         row = events[0, 0] + 1
         events[0, 0] = row

@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""Deciding: which actions are legal, and what each does."""
+"""Decisions: which actions are legal, and what each of them does."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from symphony9_env.rules.events import (
     CUBE_TAKEN,
     HAND_CLOSED,
     PASSED,
+    clear_events,
     emit,
 )
 from symphony9_env.rules.state import (
@@ -47,7 +48,7 @@ HAND_TOKEN = tuple(token for _, token in HANDS)
 
 @rule
 def price(game: Game) -> int:
-    """What a cube costs in the current phase."""
+    """Return what a cube costs in the current phase."""
     if game.phase == BUY_4:
         return SECOND_TURN_PRICE
     return THIRD_TURN_PRICE if game.phase == BUY_8 else 0
@@ -55,7 +56,7 @@ def price(game: Game) -> int:
 
 @rule
 def legal_set(game: Game) -> int:
-    """What the deciding player may choose, as a set: a whole number with one bit for each action."""
+    """Return what the deciding player may choose, as a set: a whole number with one bit for each action."""
     phase = game.phase
     if phase == OVER:
         return 0
@@ -97,7 +98,10 @@ def _own_cubes(game: Game) -> int:
 
 @rule
 def legal_hands(game: Game, player: int) -> int:
-    """Coins, or one own furniture token plus coins, up to the limit; no change is given. A set of HANDS."""
+    """Return what a player may close a hand with, as a set of HANDS: coins, or one furniture token and coins.
+
+    The total is at most the limit, and no change is given.
+    """
     money = game.money[player]
     hands = 0
     for hand in range(len(HANDS)):
@@ -113,7 +117,7 @@ def legal_hands(game: Game, player: int) -> int:
 
 @rule
 def mark_legal(legal: int, mask: Any) -> None:
-    """A set of legal actions as a mask: 1 for each, 0 elsewhere."""
+    """Write a set of legal actions as a mask: 1 for each of them, 0 elsewhere."""
     for action in range(len(mask)):
         mask[action] = legal >> action & 1
 
@@ -140,6 +144,7 @@ def apply(game: Game, action: int, events: Any) -> None:
 
 @rule
 def _do(game: Game, action: int, events: Any) -> None:
+    """Carry out an action that is neither a sale nor a pass."""
     player = game.player
     if action < KEEP:
         board = game.num_players if game.phase == TAKE_FOR_BOT else player
@@ -163,6 +168,7 @@ def _do(game: Game, action: int, events: Any) -> None:
 
 @entry
 def legal_actions(states: Any, index: int, mask: Any) -> None:
+    """Write the mask of the legal actions in game `index`."""
     mark_legal(legal_set(states[index]), mask)
 
 
@@ -174,5 +180,6 @@ def play(states: Any, index: int, action: int) -> None:
 
 @entry
 def play_with_events(states: Any, index: int, action: int, events: Any) -> None:
-    """Play a legal action in game `index` and append what it sets off to the event buffer."""
+    """Play a legal action in game `index` and fill the event buffer with what it sets off."""
+    clear_events(events)
     apply(states[index], action, events)

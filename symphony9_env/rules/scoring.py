@@ -37,6 +37,7 @@ OTHER_TILES: Final = SCORING_METHODS.index("own compositions of other colours")
 
 @rule
 def num_tiles(game: Game, board: int) -> int:
+    """Return how many composition tiles a board has."""
     tiles = 0
     for musician in range(game.num_musicians):
         tiles += game.compositions[board, musician]
@@ -45,6 +46,7 @@ def num_tiles(game: Game, board: int) -> int:
 
 @rule
 def num_dead(game: Game) -> int:
+    """Return how many musicians are dead."""
     dead = 0
     for musician in range(game.num_musicians):
         dead += game.dead[musician]
@@ -53,6 +55,7 @@ def num_dead(game: Game) -> int:
 
 @rule
 def num_colours(game: Game, player: int) -> int:
+    """Return how many colours a player's compositions have."""
     colours = 0
     for musician in range(game.num_musicians):
         colours += game.compositions[player, musician] > 0
@@ -61,6 +64,7 @@ def num_colours(game: Game, player: int) -> int:
 
 @rule
 def num_pairs(game: Game, player: int) -> int:
+    """Return how many pairs of one colour a player's compositions make."""
     pairs = 0
     for musician in range(game.num_musicians):
         pairs += game.compositions[player, musician] // 2
@@ -68,8 +72,8 @@ def num_pairs(game: Game, player: int) -> int:
 
 
 @rule
-def counted(game: Game, player: int, musician: int) -> int:
-    """What the tile on this musician's track counts, for one player."""
+def count_for_tile(game: Game, player: int, musician: int) -> int:
+    """Return, for one player, the number of what the tile on this musician's track counts."""
     method = game.scoring_method[musician]
     if method == OWN_TILES:
         return game.compositions[player, musician]
@@ -92,7 +96,7 @@ def counted(game: Game, player: int, musician: int) -> int:
 
 @rule
 def rank_points(game: Game, player: int, musician: int) -> int:
-    """Tile 4B: the mean of the places that a player's tie takes up. The bot is ranked like a player (R9)."""
+    """Return the points of tile 4B, the mean over the places that a tie takes up. The bot is ranked too (R9)."""
     own = game.compositions[player, musician]
     above, tied = 0, 0
     for board in range(game.num_boards):
@@ -107,18 +111,19 @@ def rank_points(game: Game, player: int, musician: int) -> int:
 
 @rule
 def tile_points(game: Game, player: int, musician: int) -> int:
-    """The points of the scoring tile on a musician's track, in sixths; nothing without a tile of his."""
+    """Return the points of the scoring tile on a musician's track, in sixths; 0 without a composition of his."""
     own = game.compositions[player, musician]
     if own == 0:
         return 0
     if game.scoring_method[musician] == RANK:
         return rank_points(game, player, musician)
     level = min(own, NUM_LEVELS) - 1
-    return counted(game, player, musician) * game.scoring_points[musician, level]
+    return count_for_tile(game, player, musician) * game.scoring_points[musician, level]
 
 
 @rule
 def furniture_points(game: Game, player: int) -> int:
+    """Return the points of a player's unsold furniture."""
     points = 0
     for token in range(NUM_FURNITURE):
         points += FURNITURE_POINTS[token] * game.furniture[player, token]
@@ -127,7 +132,7 @@ def furniture_points(game: Game, player: int) -> int:
 
 @rule
 def num_last_works(game: Game, player: int) -> int:
-    """Own tiles of dead musicians."""
+    """Return how many compositions of dead musicians a player has."""
     works = 0
     for musician in range(game.num_musicians):
         if game.dead[musician]:
@@ -137,7 +142,7 @@ def num_last_works(game: Game, player: int) -> int:
 
 @rule
 def points_from(game: Game, player: int, source: int) -> int:
-    """What one source gives a player if the game ended now, in sixths."""
+    """Return what one source would give a player if the game ended now, in sixths."""
     if source == FURNITURE:
         return SIXTHS * int(furniture_points(game, player))
     if source == MONEY:
@@ -149,7 +154,7 @@ def points_from(game: Game, player: int, source: int) -> int:
 
 @rule
 def total_points(game: Game, player: int) -> int:
-    """A player's points if the game ended now, in sixths."""
+    """Return a player's points if the game ended now, in sixths."""
     points = 0
     for source in range(NUM_SOURCES):
         points += points_from(game, player, source)
@@ -158,7 +163,7 @@ def total_points(game: Game, player: int) -> int:
 
 @rule
 def beats(game: Game, points: Any, one: int, other: int) -> bool:
-    """More points, or as many and more composition tiles."""
+    """Return whether one player beats another: by more points, or by as many and more composition tiles."""
     if points[one] != points[other]:
         return points[one] > points[other]
     return num_tiles(game, one) > num_tiles(game, other)
@@ -166,7 +171,7 @@ def beats(game: Game, points: Any, one: int, other: int) -> bool:
 
 @rule
 def rank_players(game: Game, points: Any, ranks: Any) -> None:
-    """1 for the winners; ties share a rank, and the ranks below are left out (1, 1, 3)."""
+    """Fill in the ranks: 1 for the winners; ties share a rank, and the ranks below are left out (1, 1, 3)."""
     for one in range(game.num_players):
         ranks[one] = 1
         for other in range(game.num_players):

@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""Setting up: what is drawn from the box for a seed, and how the table looks before the first turn.
+"""Set-up: what is drawn from the box for a seed, and the state before the first turn.
 
 Rulebook pp. 6-7, and p. 18 for two players.
 """
@@ -28,13 +28,13 @@ from symphony9_env.rules.turns import FREE_CUBES
 
 @rule
 def deal_game(contents: Any, game: Game, seed: Any) -> None:
-    """Deal a game anew from the box with this seed (uint64).
+    """Deal a new game from the box with this seed (uint64).
 
     Each part has a stream of its own, so that one seed gives the same start player, budget, bot tiles and
     starting cubes whatever the choice of tracks and scoring tiles.
     """
     stream = mix(seed)
-    _copy_table(game, contents)
+    _copy_player_count_rules(game, contents)
     game.first_start = draw_below(stream, 0, game.num_players)
     _draw_budget(game, contents, mix(skip_draws(stream, 1)))
     _draw_bot_tiles(game, mix(skip_draws(stream, 2)))
@@ -46,22 +46,22 @@ def deal_game(contents: Any, game: Game, seed: Any) -> None:
 
 @entry
 def deal(box: Any, states: Any, index: int, seed: Any) -> None:
-    """Deal game `index` anew from the box (one BOX record in an array) with this seed (uint64)."""
+    """Deal a new game as game `index` from the box (an array of one) with this seed (uint64)."""
     deal_game(box[0], states[index], seed)
 
 
 @entry
 def begin(box: Any, states: Any, index: int) -> None:
-    """Start game `index` from a deal made by hand: tracks, tiles, tokens and cubes are in its record."""
+    """Start game `index` from a deal made by hand: tracks, tiles, tokens and cubes are in its state already."""
     game = states[index]
-    _copy_table(game, box[0])
+    _copy_player_count_rules(game, box[0])
     for musician in range(game.num_musicians):
         _place_scoring_tile(game, box[0], musician, game.scoring_tile[musician])
     _begin(game)
 
 
 @rule
-def _copy_table(game: Game, contents: Any) -> None:
+def _copy_player_count_rules(game: Game, contents: Any) -> None:
     game.num_players = contents.num_players
     game.num_boards = contents.num_boards
     game.num_musicians = contents.num_musicians
@@ -95,7 +95,7 @@ def _draw_bot_tiles(game: Game, stream: Any) -> None:
 
 @rule
 def _deal_cubes(game: Game, contents: Any, stream: Any) -> None:
-    """One cube of each colour, shuffled, dealt by the chart clockwise from the start player."""
+    """Shuffle one cube of each colour and deal them by the chart, clockwise from the start player."""
     game.dealt_cubes[:] = NONE
     left = (1 << int(game.num_musicians)) - 1
     dealt = 0
@@ -110,7 +110,7 @@ def _deal_cubes(game: Game, contents: Any, stream: Any) -> None:
 
 @rule
 def _deal_scoring_tiles(game: Game, contents: Any, stream: Any) -> None:
-    """Tile numbers to musicians at random; each on a side that is random, chosen for all, or set by hand."""
+    """Deal the tile numbers to the musicians, each on a side that is random, the same for all, or set by hand."""
     game.scoring_tile[:] = NONE
     left = (1 << int(game.num_musicians)) - 1
     for musician in range(game.num_musicians):
@@ -135,7 +135,7 @@ def _place_scoring_tile(game: Game, contents: Any, musician: int, tile: int) -> 
 
 @rule
 def _lay_tracks(game: Game, contents: Any, stream: Any) -> None:
-    """Each musician his own board, side A; or the boards dealt to them, on random sides.
+    """Lay side A of his own board at each musician, or deal the boards to them on random sides.
 
     With fewer musicians Schubert's board stays in the box either way (R16).
     """
@@ -154,7 +154,7 @@ def _lay_tracks(game: Game, contents: Any, stream: Any) -> None:
 
 @rule
 def _begin(game: Game) -> None:
-    """Everything as it is before the first turn."""
+    """Set everything as it is before the first turn."""
     _set_out_tracks(game)
     _set_out_boards(game)
     game.outcome = NONE
@@ -169,7 +169,7 @@ def _begin(game: Game) -> None:
     game.phase = TAKE_FREE
     game.turn = 0
     game.player = game.start
-    game.pending = FREE_CUBES  # there always are some: every track starts with a cube
+    game.pending = FREE_CUBES  # there are that many: every track starts with a cube
 
 
 @rule

@@ -1,9 +1,9 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""The record of one game: everything there is to know about it, in one NumPy structured value.
+"""The state of one game: everything there is to know about it, in one NumPy structured value.
 
-All chance is dealt at set-up and kept here, so a copy of the record is a full save and the rest of the game
-is a pure function of the actions. Boards are numbered like players; in a 2-player game board 2 is the bot's.
+All random draws are made at set-up and stored here, so a copy of the state is a full save and the rest of the game is
+a pure function of the actions. Boards are numbered like players; in a 2-player game board 2 is the bot's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_STARTING_CUBES: Final = 2
 NONE: Final = -1  # no musician, no token, no amount
 SIXTHS: Final = 6  # points are counted in sixths: halves and thirds occur (R11)
 
-# The steps of the game in which somebody is asked something, in the order of a round.
+# The phases in which players decide, in the order of a round.
 TAKE_FREE: Final = 0  # two cubes, free
 TAKE_FOR_BOT: Final = 1  # two cubes for the bot (2 players)
 BUY_4: Final = 2
@@ -78,8 +78,8 @@ _AHEAD: Final = (NUM_MUSICIANS * MAX_SPACES,)  # flat, so that views can copy it
 _CUBES: Final = (NUM_BOARDS, NUM_MUSICIANS)
 _TOKENS: Final = (NUM_BOARDS, NUM_FURNITURE)
 
-# What the number of players decides; the same in the box and in every game dealt from it.
-_TABLE: Final[list[Any]] = [
+# What depends on the number of players; the same in the box and in every game dealt from it.
+_PLAYER_COUNT_FIELDS: Final[list[Any]] = [
     ("num_players", _i1),
     ("num_boards", _i1),  # players and the bot
     ("num_musicians", _i1),
@@ -92,11 +92,11 @@ _TABLE: Final[list[Any]] = [
     ("bot_tile_set", _i1, (NUM_BOT_TILES, NUM_CLASSES)),  # what the bot's tiles are drawn from
 ]
 
-# Both records are packed: padding between fields would make equal games differ in their bytes.
-# The box: what a game is dealt from. An owner's file and the set-up choices change it.
+# Both types are packed: padding between fields would make equal games differ in their bytes.
+# The box: what a game is dealt from. It depends on the variant and on the component file.
 BOX: Final = np.dtype(
     [
-        *_TABLE,
+        *_PLAYER_COUNT_FIELDS,
         ("starting_cubes", _i1, _PER_BOARD),  # how many, clockwise from the start player
         ("budget_tokens", _i1, (len(BUDGET_TOKENS),)),
         ("board_length", _i1, (NUM_MUSICIANS, len(SIDES))),
@@ -112,7 +112,7 @@ BOX: Final = np.dtype(
 
 GAME: Final = np.dtype(
     [
-        *_TABLE,
+        *_PLAYER_COUNT_FIELDS,
         # The deal: tracks, scoring tiles and all that is drawn. Never changes.
         ("track_length", _i1, _PER_MUSICIAN),
         ("track_reputations", _i1, (NUM_MUSICIANS, MAX_SPACES)),
@@ -128,7 +128,7 @@ GAME: Final = np.dtype(
         ("round_index", _i1),
         ("start", _i1),  # the start player of this round
         ("phase", _i1),  # TAKE_FREE ... OVER
-        ("turn", _i1),  # whose turn in this step, clockwise from the start player
+        ("turn", _i1),  # whose turn it is in this phase, clockwise from the start player
         ("player", _i1),  # the seat to decide
         ("pending", _i1),  # decisions left in this turn, the present one included
         # Tracks.
@@ -147,7 +147,7 @@ GAME: Final = np.dtype(
         ("furniture", _i1, _TOKENS),  # 1 while unsold
         ("sales", _i1, _TOKENS),  # 1 if sold this round (not by contributing)
         # Concerts.
-        ("announced", _i1, _PER_BOARD),  # NONE: nothing said
+        ("announced", _i1, _PER_BOARD),  # NONE: nothing announced
         ("hand", _i1, _PER_BOARD),  # total in a closed hand; NONE: no closed hand
         ("hand_token", _i1, _PER_BOARD),
         ("kept", _i1, _PER_BOARD),  # musician whose cube the low bonus saves, or NONE
@@ -223,7 +223,7 @@ class Game(Protocol):
 
 
 def new_states(num_games: int) -> States:
-    """Return room for this many games, all zeros."""
+    """Return the states of this many games, all zeros."""
     return np.zeros(num_games, GAME)
 
 

@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""Career tracks: taking cubes uncovers spaces, spaces give reputation, reputation gives the ranking.
+"""Career tracks: taking cubes uncovers spaces, spaces give reputation, and reputation decides the ranking.
 
 Rulebook pp. 8 and 10.
 """
@@ -27,12 +27,13 @@ def take_cube(game: Game, board: int, musician: int) -> None:
 
 @rule
 def num_covered(game: Game, musician: int) -> int:
+    """Return how many spaces of a track are still covered."""
     return int(game.track_length[musician]) - int(game.num_uncovered[musician])
 
 
 @rule
 def uncover_spaces(game: Game, musician: int) -> None:
-    """A space is uncovered once it and all spaces left of it hold no cube; empty ones follow at once (R1)."""
+    """Uncover the spaces that hold no cube and have none to their left; empty ones follow at once (R1)."""
     first = MAX_SPACES * musician
     while num_covered(game, musician) > 0 and game.ahead_cubes[first] == 0:
         game.reputation[musician] = game.ahead_reputation[first]
@@ -46,6 +47,7 @@ def uncover_spaces(game: Game, musician: int) -> None:
 
 @rule
 def num_cubes_left(game: Game) -> int:
+    """Return how many cubes are left on all tracks."""
     cubes = 0
     for musician in range(game.num_musicians):
         cubes += game.cubes_left[musician]
@@ -54,13 +56,14 @@ def num_cubes_left(game: Game) -> int:
 
 @rule
 def standing(game: Game, musician: int) -> int:
-    """By reputation, then seniority, then nearer the top row, as one number. The dead have theirs too."""
+    """Return a number to rank by: reputation, then seniority, then nearer the top row. The dead are ranked too."""
     reputation, seniority = int(game.reputation[musician]), int(game.num_uncovered[musician])
     return (reputation * (MAX_SPACES + 1) + seniority) * NUM_MUSICIANS - musician
 
 
 @rule
 def rank_musicians(game: Game) -> None:
+    """Fill in every musician's rank, 0 for the first."""
     for musician in range(game.num_musicians):
         rank = 0
         for other in range(game.num_musicians):
@@ -70,7 +73,7 @@ def rank_musicians(game: Game) -> None:
 
 @rule
 def fame(game: Game, musician: int) -> int:
-    """The first is of high fame, the last two of low, the rest of medium."""
+    """Return a musician's fame: high for the first in the ranking, low for the last two, medium for the rest."""
     rank = game.rank[musician]
     if rank == 0:
         return HIGH

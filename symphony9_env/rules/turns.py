@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""Whose decision is next: the phases of a round in order, and in each phase the seats clockwise.
+"""The order of decisions: the phases of a round, and in each phase the seats clockwise from the start player.
 
 Rulebook pp. 7-13.
 """
@@ -54,7 +54,7 @@ CUBES_FOR_BOT = 2
 
 @rule
 def next_decision(game: Game, events: Any) -> None:
-    """Go on to the next seat that has something to decide; what happens between phases happens on the way."""
+    """Go on to the next seat that has something to decide, and do what happens between the phases on the way."""
     while game.phase != OVER:
         while game.turn < game.num_players:
             game.player = seat_of_turn(game, int(game.turn))
@@ -70,14 +70,14 @@ def next_decision(game: Game, events: Any) -> None:
 
 @rule
 def num_decisions(game: Game, player: int) -> int:
-    """How many decisions the current phase asks of a player (sales apart, which may come before each)."""
+    """Return how many decisions the current phase asks of a player, not counting the sales before each."""
     phase = game.phase
     if phase == TAKE_FREE:
         return min(FREE_CUBES, num_cubes_left(game))  # R2
     if phase == TAKE_FOR_BOT:
         return min(CUBES_FOR_BOT, num_cubes_left(game)) if game.has_bot else 0  # R2
     if phase == BUY_4 or phase == BUY_8 or phase == CONTRIBUTE:
-        return 1  # asked even if all there is to do is to pass (R3)
+        return 1  # asked even if the only choice is to pass (R3)
     if phase == DISCUSS:
         return 1 if game.discussion else 0
     if phase == KEEP_CUBE:
@@ -91,7 +91,7 @@ def num_decisions(game: Game, player: int) -> int:
 
 @rule
 def _finish_phase(game: Game, events: Any) -> None:
-    """All seats have had their turn in this phase: what follows from it, and which phase is next."""
+    """Do what follows once all seats have had their turn in this phase, and go on to the next phase."""
     if game.phase == BUY_8:
         award_compositions(game, events)
         emit(events, game, BUDGET_REVEALED, NONE, NONE, game.budget[game.round_index], NONE)
@@ -107,7 +107,7 @@ def _finish_phase(game: Game, events: Any) -> None:
 
 @rule
 def _clean_up(game: Game, events: Any) -> None:
-    """Deaths; then the next round with the marker passed counter-clockwise, or the last sales (R8)."""
+    """Let musicians die; then start the next round, the marker passed counter-clockwise, or the last sales (R8)."""
     for musician in range(game.num_musicians):
         if game.cubes_left[musician] == 0 and not game.dead[musician]:
             game.dead[musician] = 1

@@ -1,4 +1,4 @@
-"""What a seat may know: the vector with its named fields, the text, and states resampled to fit a view."""
+"""What a seat may know: as a vector with named fields, as text, as JSON and log lines; and resampled states."""
 
 from symphony9_env.views.fields import (
     FIELDS,

@@ -1,4 +1,4 @@
-"""The legal actions of a seat explained: what each costs or brings, in words for people and language models."""
+"""The legal actions of a seat explained: what each costs or brings, for people and language models."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""What stands where in the observation and the state vector: one table of named fields.
+"""The layout of the observation and the state vector: named fields with their shapes, ranges and meanings.
 
-The table part, which every seat sees alike, comes first; then what is told from the observer's seat. Seats
-run clockwise with the observer first; in a 2-player game the bot has the third place. `ledger` fields come
-last, so that the base layout is the same with and without them.
+What is the same for every seat comes first, then what is relative to the observer. Seats run clockwise with the
+observer first; in a 2-player game the third seat is the bot's. `ledger` fields come last, so that the base layout is
+the same with and without them.
 """
 
 from __future__ import annotations
@@ -34,27 +34,26 @@ from symphony9_env.rules.turns import FREE_CUBES
 
 LAYOUT_VERSION: Final = 1
 
-# One unit of an observed number is this much of the real one.
+# The observed number is the real one divided by its unit.
 MONEY_UNIT: Final = 40
-CUBES_UNIT: Final = 6  # on a board
+CUBES_UNIT: Final = 6  # cubes of one colour on a board
 TILES_UNIT: Final = 4
-TOTAL_UNIT: Final = 16  # of a concert
+TOTAL_UNIT: Final = 16  # a concert's total
 SEEN_UNIT: Final = 4  # budget tokens of one kind
 PERFORMERS_UNIT: Final = 18
-TOKEN_UNIT: Final = 2  # of a budget token's value
-MONEY_SHOWN: Final = 200  # more than this looks like this much
+TOKEN_UNIT: Final = 2  # a budget token's value
+MONEY_SHOWN: Final = 200  # larger amounts are observed as this much
 
 BUDGET_VALUES: Final = tuple(sorted(set(BUDGET_TOKENS)))  # -2, 0, 2
 MAX_COLOUR: Final = MAX_TRACK_CUBES + 1  # cubes of one colour in a game
-MOST_CUBES: Final = float(np.float32(MAX_COLOUR) * np.float32(1 / CUBES_UNIT))  # as the encoder rounds it
-MAX_TOTAL: Final = (
-    2 * PLAYER_COUNT_RULES[2].limit + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)
-)  # more than four players can give
+MOST_CUBES: Final = float(np.float32(MAX_COLOUR) * np.float32(1 / CUBES_UNIT))  # rounded as the encoder does
+# The largest total of two players and the bot, which is more than four players can give.
+MAX_TOTAL: Final = 2 * PLAYER_COUNT_RULES[2].limit + MAX_BOT_AMOUNT + max(BUDGET_TOKENS)
 
 
 @dataclass(frozen=True)
 class Field:
-    """A named part of the vector: `vector[field.slice].reshape(field.shape)`."""
+    """A named part of a vector: `vector[field.slice].reshape(field.shape)`."""
 
     name: str
     start: int
@@ -65,29 +64,34 @@ class Field:
 
     @property
     def size(self) -> int:
+        """How many numbers the field has."""
         return prod(self.shape)
 
     @property
     def stop(self) -> int:
+        """The index after the field's last number."""
         return self.start + self.size
 
     @property
     def slice(self) -> slice:
+        """The field's part of the vector."""
         return slice(self.start, self.stop)
 
     @property
     def range(self) -> tuple[float, float]:
+        """The lowest and the highest value."""
         return self.low, self.high
 
 
 _M, _S, _F = len(MUSICIANS), NUM_BOARDS, len(FURNITURE_VALUES)
 _Row = tuple[str, tuple[int, ...], float, float, str]
 
-# What every seat sees alike. The musicians first: the encoder writes all of that, and may leave it un-zeroed.
+# What is the same for every seat. The musicians come first: the encoder writes all of their numbers, so it need not
+# set them to zero before.
 _MUSICIAN_ROWS: Final[list[_Row]] = [
     ("reputation", (_M,), 0, 1, f"of each musician now, / {MAX_REPUTATION}"),
     ("seniority", (_M,), 0, 1, f"uncovered spaces on his track, / {MAX_SPACES}"),
-    ("place", (_M,), 0, 1, f"his place in the ranking: 1 for the first, / {_M} less for each place below"),
+    ("place", (_M,), 0, 1, f"his rank: 1 for the first, 1/{_M} less for each rank below"),
     ("dead", (_M,), 0, 1, "1 if he is dead"),
     ("cubes_left", (_M,), 0, 1, f"on his track, / {MAX_COLOUR}"),
     ("ahead_reputation", (_M, MAX_SPACES), 0, 1, f"of the next spaces to be uncovered, / {MAX_REPUTATION}"),
@@ -96,16 +100,16 @@ _MUSICIAN_ROWS: Final[list[_Row]] = [
         (_M, MAX_SPACES),
         0,
         1,
-        f"how many more cubes must go until that space is uncovered, / {MAX_COLOUR}; 0 where no space is left",
+        f"cubes to be taken until that space is uncovered, / {MAX_COLOUR}; 0 where no space is left",
     ),
 ]
 
-_TABLE_ROWS: Final[list[_Row]] = [
+_COMMON_ROWS: Final[list[_Row]] = [
     ("num_players", (len(PLAYER_COUNTS),), 0, 1, "one-hot: 2, 3, 4 players"),
-    ("bot", (1,), 0, 1, "1 if the third place is the bot's (2 players)"),
-    ("discussion", (1,), 0, 1, "1 if the discussion is played"),
+    ("bot", (1,), 0, 1, "1 if the third seat is the bot's (2 players)"),
+    ("discussion", (1,), 0, 1, "1 if the game is played with the discussion"),
     ("round", (NUM_ROUNDS,), 0, 1, "one-hot"),
-    ("decision", (len(DECISIONS),), 0, 1, "one-hot: what is asked now (" + ", ".join(DECISIONS) + ")"),
+    ("decision", (len(DECISIONS),), 0, 1, "one-hot: the decision to make now (" + ", ".join(DECISIONS) + ")"),
     ("pending", (1,), 0, 1, f"decisions left in this turn, this one included, / {FREE_CUBES}"),
     ("fame", (_M, NUM_CLASSES), 0, 1, "one-hot: low, medium, high"),
     ("scoring", (_M, len(SCORING_METHODS)), 0, 1, "one-hot: what his scoring tile counts (1, 2A, 2B ... 5B, 6)"),
@@ -117,9 +121,9 @@ _TABLE_ROWS: Final[list[_Row]] = [
     ("total", (1,), -2 / TOTAL_UNIT, MAX_TOTAL / TOTAL_UNIT, f"total of the last concert, / {TOTAL_UNIT}"),
 ]
 
-# What is told from the observer's seat. The boards last: the encoder writes all of that too.
+# What is relative to the observer. The boards come last: the encoder writes all of their numbers, too.
 _SEAT_ROWS: Final[list[_Row]] = [
-    ("to_decide", (_S,), 0, 1, "one-hot by seat: who is asked; zeros when the game is over"),
+    ("to_decide", (_S,), 0, 1, "one-hot by seat: who is to decide; zeros when the game is over"),
     ("start_player", (_S,), 0, 1, "one-hot by seat: this round's start player"),
     ("hand", (2,), 0, 1, f"own closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
     ("hand_token", (_F,), 0, 1, "the token in it"),
@@ -135,7 +139,7 @@ _BOARD_ROWS: Final[list[_Row]] = [
         (1,),
         0,
         MONEY_SHOWN / MONEY_UNIT,
-        f"own, / {MONEY_UNIT}; more than {MONEY_SHOWN} looks like {MONEY_SHOWN}",
+        f"own, / {MONEY_UNIT}; at most {MONEY_SHOWN} is shown",
     ),
     ("furniture", (_F,), 0, 1, "own unsold tokens: $4, $6, $8"),
     (
@@ -164,8 +168,14 @@ _LEDGER_ROWS: Final[list[_Row]] = [
 _HIDDEN_ROWS: Final[list[_Row]] = [
     ("all_hands", (_S, 2), 0, 1, f"every seat's closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
     ("all_hand_tokens", (_S, _F), 0, 1, "the token in it"),
-    ("all_budget", (NUM_ROUNDS,), -1, 1, f"every round's token, / {TOKEN_UNIT}, those to come too"),
-    ("all_bot_tiles", (NUM_ROUNDS, NUM_CLASSES), 0, MAX_BOT_AMOUNT / MAX_CONTRIBUTION, f"/ {MAX_CONTRIBUTION}"),
+    ("all_budget", (NUM_ROUNDS,), -1, 1, f"every round's token, those to come too, / {TOKEN_UNIT}"),
+    (
+        "all_bot_tiles",
+        (NUM_ROUNDS, NUM_CLASSES),
+        0,
+        MAX_BOT_AMOUNT / MAX_CONTRIBUTION,
+        f"every round's tile, / {MAX_CONTRIBUTION}",
+    ),
 ]
 
 
@@ -178,7 +188,7 @@ def _lay_out(rows: list[_Row], start: int) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-FIELDS: Final = _lay_out(_MUSICIAN_ROWS + _TABLE_ROWS + _SEAT_ROWS + _BOARD_ROWS, 0)
+FIELDS: Final = _lay_out(_MUSICIAN_ROWS + _COMMON_ROWS + _SEAT_ROWS + _BOARD_ROWS, 0)
 OBSERVATION_SIZE: Final = FIELDS[-1].stop
 LEDGER_FIELDS: Final = _lay_out(_LEDGER_ROWS, OBSERVATION_SIZE)
 LEDGER_SIZE: Final = LEDGER_FIELDS[-1].stop
@@ -190,23 +200,24 @@ _STARTS: Final = {field.name: field.start for field in STATE_FIELDS}
 
 
 def observation_fields(ledger: bool = False) -> tuple[Field, ...]:
-    """The fields of the observation vector, in order."""
+    """Return the fields of the observation vector, in order."""
     return (*FIELDS, *LEDGER_FIELDS) if ledger else FIELDS
 
 
 def observation_size(ledger: bool = False) -> int:
+    """Return the length of the observation vector."""
     return LEDGER_SIZE if ledger else OBSERVATION_SIZE
 
 
 def layout_hash(ledger: bool = False) -> str:
-    """Changes whenever a field's name, place or range does; a saved policy keeps it.
+    """Return a hash of the names, positions, shapes and ranges of the fields, which a saved policy stores.
 
-    A field that comes to mean something else without that: raise LAYOUT_VERSION.
+    Raise LAYOUT_VERSION if a field comes to mean something else while all of these stay the same.
     """
     rows = [(field.name, field.start, field.shape, field.low, field.high) for field in observation_fields(ledger)]
     return hashlib.sha256(repr((LAYOUT_VERSION, rows)).encode()).hexdigest()[:16]
 
 
 def at(name: str) -> int:
-    """Where a field starts."""
+    """Return the index at which a field starts."""
     return _STARTS[name]

@@ -1,7 +1,7 @@
-"""The log of a game in words, from the events that a seat may see.
+"""The log of a game, from the events that a seat may see.
 
-A closed hand is logged without its contents until the hands open. Of money only payments are logged, which everybody
-sees; nobody's balance is.
+A closed hand is logged without its contents until the hands open. Payments are logged, because they are public;
+balances are not.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # mypy: disable-error-code="no-any-return"
 """Resampling: states that a seat can't tell from the true one, for search over hidden information.
 
-What a perfect memory knows is kept, the others' money and furniture included. What the seat can't know is drawn
+What a perfect memory knows is kept, including the others' money and furniture. What the seat can't know is drawn
 again: the others' closed hands (any legal hand), the tokens not yet shown, and the bot's coming tiles.
 """
 

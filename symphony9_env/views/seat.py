@@ -1,4 +1,4 @@
-"""What one seat may know, as plain Python data. Text and pictures are made from this and can't see more."""
+"""What one seat may know, as plain Python data. Text, images and messages are made from this alone."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ from symphony9_env.views.visible import is_purse_hidden, num_bot_tiles_shown, nu
 
 @dataclass(frozen=True)
 class Musician:
+    """A musician and his career track."""
+
     name: str
     reputation: int
     fame: str  # low, medium, high
@@ -48,7 +50,7 @@ class Musician:
 
 @dataclass(frozen=True)
 class Board:
-    """What lies open of one player or the bot."""
+    """What a seat may know of one player or of the bot."""
 
     name: str
     earlier_cubes: tuple[int, ...]
@@ -78,7 +80,7 @@ class SeatView:
     pending: int
     budget_token: int | None
     budget_seen: tuple[int, ...]
-    budget_left: tuple[int, ...]  # tokens of the box not shown yet: six minus the shown are still to come
+    budget_left: tuple[int, ...]  # tokens not shown yet; some of them never are
     bot_tiles_seen: tuple[tuple[int, ...], ...]
     successes: int
     performers: int
@@ -89,25 +91,26 @@ class SeatView:
     boards: tuple[Board, ...]  # the observer first, then clockwise; the bot last
     hand: tuple[int, int | None] | None  # the observer's own closed hand: total, furniture value in it
     legal: tuple[int, ...]  # action numbers; empty unless the observer is to decide
-    points: Points  # the observer's own, if the game ended now; his rank would tell of the others' money
+    points: Points  # the observer's own, if the game ended now; a rank would reveal something of the others' money
     score_sheet: dict[str, ScoreLine] | None  # everybody's, once the game is over
 
     @property
     def name(self) -> str:
+        """The observer's agent name."""
         return f"player_{self.seat}"
 
 
 def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> SeatView:
-    """What `seat` may know of game `index`."""
+    """Return what `seat` may know of game `index`. `ledger` grants a perfect memory of all payments."""
     game = game_at(states, index)
     num_players = int(game.num_players)
     if not 0 <= seat < num_players:
         raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
     over = bool(game.phase == OVER)
     shown = [int(token) for token in game.budget[: as_python(num_tokens_shown)(game)]]
-    held = game.outcome != NONE
+    had_concert = game.outcome != NONE
     sheet = score_sheet(states, index)
-    order = [(seat + place) % num_players for place in range(num_players)]
+    order = [(seat + offset) % num_players for offset in range(num_players)]
     order += [num_players] if game.has_bot else []
     return SeatView(
         num_players=num_players,
@@ -132,8 +135,8 @@ def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> Se
         else (),
         successes=int(game.num_successes),
         performers=int(game.num_performers),
-        outcome=OUTCOMES[game.outcome] if held else None,
-        total=int(game.total) if held else None,
+        outcome=OUTCOMES[game.outcome] if had_concert else None,
+        total=int(game.total) if had_concert else None,
         performing=tuple(name for row, name in enumerate(_musicians(game)) if game.performing[row]),
         musicians=tuple(_musician(game, row) for row in range(game.num_musicians)),
         boards=tuple(_board(game, board, seat, ledger) for board in order),
@@ -145,7 +148,7 @@ def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> Se
 
 
 def legal_numbers(states: States, index: int) -> tuple[int, ...]:
-    """The legal actions of the player to decide; none when the game is over."""
+    """Return the legal actions of the player to decide; none when the game is over."""
     mask = np.zeros(num_actions(bool(states["discussion"][index])), np.int8)
     legal_actions(states, index, mask)
     return tuple(np.flatnonzero(mask).tolist())
@@ -186,7 +189,7 @@ def _board(game: Any, board: int, seat: int, ledger: bool) -> Board:
     is_bot = board == game.num_players
     count = int(game.num_musicians)
     contribution = (int(game.contribution[board]), _value(game.contribution_token[board]))
-    purse_open = not is_bot and not as_python(is_purse_hidden)(game, seat, board, ledger)
+    is_purse_visible = not is_bot and not as_python(is_purse_hidden)(game, seat, board, ledger)
     return Board(
         name="bot" if is_bot else f"player_{board}",
         earlier_cubes=tuple(int(n) for n in game.earlier_cubes[board, :count]),
@@ -197,6 +200,8 @@ def _board(game: Any, board: int, seat: int, ledger: bool) -> Board:
         has_closed_hand=bool(game.hand[board] != NONE),
         kept=None if game.kept[board] == NONE else _musicians(game)[game.kept[board]],
         last_contribution=None if game.outcome == NONE else contribution,
-        money=int(game.money[board]) if purse_open else None,
-        furniture=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.furniture[board, t]) if purse_open else None,
+        money=int(game.money[board]) if is_purse_visible else None,
+        furniture=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.furniture[board, t])
+        if is_purse_visible
+        else None,
     )

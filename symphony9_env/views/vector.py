@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""The observation and the state as numbers: the encoder of `fields.py`'s table."""
+"""Encode the observation and the state as vectors, with the layout of `fields.py`."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ _LOWEST_TOKEN: Final = BUDGET_VALUES[0]
 _TOKEN_STEP: Final = BUDGET_VALUES[1] - BUDGET_VALUES[0]
 _NUM_METHODS: Final = len(SCORING_METHODS)
 
-# The part in between is mostly one-hot: it is set to zeros before what is not zero is written.
+# The part in between is mostly one-hot: it is set to zero first, then what is not zero is written.
 _FIRST_SPARSE, _FIRST_DENSE = at("num_players"), at("money")
 
-# Compiled code reads these as constants. fields.py says what each is.
+# Where the fields start. Compiled code reads these as constants.
 _NUM_PLAYERS, _BOT, _DISCUSSION = at("num_players"), at("bot"), at("discussion")
 _ROUND, _DECISION, _PENDING = at("round"), at("decision"), at("pending")
 _REPUTATION, _SENIORITY, _PLACE, _FAME = at("reputation"), at("seniority"), at("place"), at("fame")
@@ -84,8 +84,8 @@ _ALL_BUDGET, _ALL_BOT_TILES = at("all_budget"), at("all_bot_tiles")
 
 
 @rule
-def _encode_table(game: Game, out: Any) -> None:
-    """What every seat sees alike."""
+def _encode_common(game: Game, out: Any) -> None:
+    """Encode what is the same for every seat."""
     out[_NUM_PLAYERS + int(game.num_players) - _FEWEST_PLAYERS] = _ONE
     out[_BOT] = game.has_bot
     out[_DISCUSSION] = game.discussion
@@ -103,7 +103,7 @@ def _encode_table(game: Game, out: Any) -> None:
 
 @rule
 def _encode_musicians(game: Game, out: Any) -> None:
-    """Tracks and ranking. Always all six: loops of a fixed length compile to better code; the absent are zeros."""
+    """Encode tracks and ranking, always of all six: loops of a fixed length compile to better code."""
     for musician in range(NUM_MUSICIANS):
         out[_REPUTATION + musician] = _f4(game.reputation[musician]) * _PER_REPUTATION
     for musician in range(NUM_MUSICIANS):
@@ -120,7 +120,7 @@ def _encode_musicians(game: Game, out: Any) -> None:
 
 @rule
 def _spread(source: Any, out: Any, start: int, unit: Any) -> None:
-    """Write a whole field. The bound looks odd on purpose: a length that is known unrolls, and is not vectorised."""
+    """Write a whole field. The bound is odd on purpose: a loop of known length is unrolled rather than vectorised."""
     for spot in range(min(len(source), len(out) - start)):
         out[start + spot] = _f4(source[spot]) * unit
 
@@ -159,13 +159,13 @@ def offset_of(game: Game, seat: int, player: int) -> int:
 
 @rule
 def _encode_seat(game: Game, seat: int, out: Any) -> None:
-    """What is told from one seat's side of the table: its own things and everybody's open ones."""
+    """Encode what is relative to a seat: its own hand and what is public of everybody."""
     if game.phase != OVER:
         out[_TO_DECIDE + offset_of(game, seat, game.player)] = _ONE
     out[_START_PLAYER + offset_of(game, seat, game.start)] = _ONE
     _encode_hand(game, seat, 0, out, _HAND, _HAND_TOKEN)
     for offset in range(game.num_boards):
-        _encode_notes(game, board_at(game, seat, offset), offset, out)
+        _encode_actions(game, board_at(game, seat, offset), offset, out)
 
 
 @rule
@@ -178,8 +178,8 @@ def _encode_hand(game: Game, seat: int, offset: int, out: Any, hand: int, hand_t
 
 
 @rule
-def _encode_notes(game: Game, board: int, offset: int, out: Any) -> None:
-    """What a player or the bot did in this round and in the last concert, as far as it lies open."""
+def _encode_actions(game: Game, board: int, offset: int, out: Any) -> None:
+    """Encode what is public of what a player or the bot did in this round and in the last concert."""
     for token in range(NUM_FURNITURE):
         out[_SALES + NUM_FURNITURE * offset + token] = game.sales[board, token]
     if game.announced[board] != NONE:
@@ -193,7 +193,7 @@ def _encode_notes(game: Game, board: int, offset: int, out: Any) -> None:
 
 @rule
 def _encode_boards(game: Game, seat: int, out: Any) -> None:
-    """The observer's purse and everybody's board, always all four of them: an absent board is zeros."""
+    """Encode the observer's money and furniture and everybody's board, always four: an absent board is zeros."""
     out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
     for token in range(NUM_FURNITURE):
         out[_FURNITURE + token] = game.furniture[seat, token]
@@ -211,7 +211,7 @@ def _encode_boards(game: Game, seat: int, out: Any) -> None:
 
 @rule
 def _encode_ledger(game: Game, seat: int, out: Any) -> None:
-    """What a perfect memory of all payments would know of the others."""
+    """Encode what a perfect memory of all payments knows of the others."""
     for offset in range(1, game.num_players):
         other = board_at(game, seat, offset)
         out[_OTHERS_MONEY + offset - 1] = min(game.money[other], MONEY_SHOWN) * _PER_MONEY
@@ -221,11 +221,11 @@ def _encode_ledger(game: Game, seat: int, out: Any) -> None:
 
 @rule
 def encode(game: Game, seat: int, out: Any) -> None:
-    """A seat's observation; a vector long enough for the ledger gets it."""
+    """Encode a seat's observation, with the ledger if the vector is long enough for it."""
     for spot in range(_FIRST_SPARSE, _FIRST_DENSE):
         out[spot] = 0
     _encode_musicians(game, out)
-    _encode_table(game, out)
+    _encode_common(game, out)
     _encode_seat(game, seat, out)
     _encode_boards(game, seat, out)
     if len(out) >= LEDGER_SIZE:
@@ -241,7 +241,7 @@ def observe(states: Any, index: int, seat: int, out: Any) -> None:
 
 @entry
 def observe_all(states: Any, index: int, out: Any) -> None:
-    """Write everything there is to know of game `index`, hidden things included, into `out` (float32)."""
+    """Write everything there is to know of game `index`, hidden information included, into `out` (float32)."""
     game = states[index]
     encode(game, 0, out)
     for offset in range(game.num_players):

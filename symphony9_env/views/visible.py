@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symphony9_env.compilation import rule, wrapping
+from symphony9_env.compilation import rule, wrapping_rule
 from symphony9_env.rules.chance import mix
 from symphony9_env.rules.state import (
     CONTRIBUTE,
@@ -75,8 +75,9 @@ def hide_unknown(game: Game, seat: int) -> None:
                 game.bot_tiles[round_index, level] = 0
 
 
-@wrapping
-def _with(digest: Any, value: int) -> Any:
+@wrapping_rule
+def _add(digest: Any, value: int) -> Any:
+    """Return the digest with one more number hashed in."""
     return (digest + np.uint64(value + 2)) * _FACTOR
 
 
@@ -86,17 +87,17 @@ def public_digest(game: Game) -> Any:
 
     It is the same for all positions that a seat can't tell apart.
     """
-    digest = _with(np.uint64(game.round_index), int(game.phase) * NUM_BOARDS + int(game.player))
-    digest = _with(digest, int(game.pending) * NUM_BOARDS + int(game.start))
+    digest = _add(np.uint64(game.round_index), int(game.phase) * NUM_BOARDS + int(game.player))
+    digest = _add(digest, int(game.pending) * NUM_BOARDS + int(game.start))
     for musician in range(NUM_MUSICIANS):
-        digest = _with(digest, int(game.scoring_tile[musician]) * 64 + int(game.cubes_left[musician]))
+        digest = _add(digest, int(game.scoring_tile[musician]) * 64 + int(game.cubes_left[musician]))
         for board in range(NUM_BOARDS):
             held = int(game.earlier_cubes[board, musician]) * 32 + int(game.new_cubes[board, musician])
-            digest = _with(digest, held * 8 + int(game.compositions[board, musician]))
+            digest = _add(digest, held * 8 + int(game.compositions[board, musician]))
     for board in range(NUM_BOARDS):
-        digest = _with(digest, int(game.contribution[board]) * 16 + int(game.announced[board]))
+        digest = _add(digest, int(game.contribution[board]) * 16 + int(game.announced[board]))
         for token in range(NUM_FURNITURE):
-            digest = _with(digest, int(game.sales[board, token]))
+            digest = _add(digest, int(game.sales[board, token]))
     return mix(digest)
 
 
@@ -105,7 +106,7 @@ def purse_digest(game: Game) -> Any:
     """Return a hash (uint64) of everybody's money and furniture, which a perfect memory knows."""
     digest = np.uint64(0)
     for player in range(game.num_players):
-        digest = _with(digest, int(game.money[player]))
+        digest = _add(digest, int(game.money[player]))
         for token in range(NUM_FURNITURE):
-            digest = _with(digest, int(game.furniture[player, token]))
+            digest = _add(digest, int(game.furniture[player, token]))
     return mix(digest)

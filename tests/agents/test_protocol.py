@@ -109,7 +109,7 @@ def test_a_resampled_environment_gets_the_same_choice() -> None:
     env.reset(seed=3)
     planner = agents.make("planner", seed=1)
     for _ in range(60):
-        twin = env.resampled(env.deciding_seat, np.random.default_rng(1))
+        twin = env.resample(env.deciding_seat, np.random.default_rng(1))
         for name in (*SCRIPTED, "search:8"):
             assert agents.make(name, seed=2).choose(twin) == agents.make(name, seed=2).choose(env)
         env.step(planner.choose(env))

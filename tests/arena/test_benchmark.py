@@ -234,7 +234,7 @@ def test_a_message_has_what_the_seat_may_know_and_nothing_else() -> None:
     assert f"player_{bid} closes a hand" in message["moves"]
     assert not any("bid" in move for move in message["moves"])
     assert json.loads(json.dumps(message)) == message
-    twin = env.resampled(env.deciding_seat, np.random.default_rng(1))
+    twin = env.resample(env.deciding_seat, np.random.default_rng(1))
     assert message_for(twin, "4p", 0) == message
 
 

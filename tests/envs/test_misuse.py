@@ -13,7 +13,8 @@ from pettingzoo.utils import wrappers
 from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env import symphony9_v0
-from symphony9_env.envs.aec import CheckedEnv, RawEnv
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.envs.checked import CheckedEnv
 from tests.scenarios import finish
 
 
@@ -67,7 +68,7 @@ def test_env_behaves_as_the_stock_wrappers_do(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for step in range(220):
         dead = not ours.agents or ours.terminations[ours.agent_selection]
-        mask = ours._mask
+        mask = ours.action_mask
         if dead:
             action = None if rng.random() < 0.8 else 0
         elif rng.random() < 0.03:

@@ -1,4 +1,4 @@
-"""PettingZoo's own checks, and the promises of the environment that they don't look at."""
+"""PettingZoo's own tests, and what the environment promises beyond them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from pettingzoo.test import api_test, parallel_api_test, performance_benchmark, 
 
 from symphony9_env import symphony9_v0
 from symphony9_env.actions import NAMES
-from symphony9_env.envs.aec import CheckedEnv, RawEnv
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.envs.checked import CheckedEnv
 from symphony9_env.rules.chance import MAX_SEED, next_seed
 from symphony9_env.views import OBSERVATION_SIZE, observation_fields
 from tests.scenarios import finish, legal, setup
@@ -104,7 +105,7 @@ def test_the_deciding_agent_s_info_names_the_decision() -> None:
         for agent in env.agents:
             assert ("decision" in env.infos[agent]) == (agent == env.agent_selection)
         named.add(env.infos[env.agent_selection]["decision"])
-        env.step(int(rng.choice(np.flatnonzero(env._mask))))
+        env.step(int(rng.choice(np.flatnonzero(env.action_mask))))
     assert {"take", "buy_4", "buy_8", "bid"} <= named
 
 
@@ -229,7 +230,7 @@ def test_reset_deals_a_given_set_up_and_ignores_unknown_options() -> None:
 def test_a_bad_set_up_is_refused_and_the_game_on_the_table_is_unharmed() -> None:
     env = symphony9_v0.env(num_players=4)
     env.reset(seed=3)
-    env.step(int(np.flatnonzero(env._mask)[0]))
+    env.step(int(np.flatnonzero(env.action_mask)[0]))
     before = (env.states.tobytes(), env.record(), env.agent_selection)
     bad = setup(4, budget=[2] * 6)
     with pytest.raises(ValueError, match="budget has 6 tokens of 2"):
@@ -260,7 +261,7 @@ def test_human_prints_after_each_step_where_no_window_can_open(
 ) -> None:
     env = symphony9_v0.raw_env(render_mode="human")
     env.reset(seed=0)
-    env.step(int(np.flatnonzero(env._mask)[0]))
+    env.step(int(np.flatnonzero(env.action_mask)[0]))
     assert capsys.readouterr().out.count("Symphony No. 9") == 2
 
 

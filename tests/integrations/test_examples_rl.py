@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from symphony9_env import actions, symphony9_v0
 from symphony9_env.agents import Agent
-from symphony9_env.envs.aec import CheckedEnv, RawEnv
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.envs.checked import CheckedEnv
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.records import Record, load, replay
 from tests.scenarios import finish

@@ -1,4 +1,4 @@
-"""States in the middle, for Hypothesis: any options, any seed, any number of random legal moves."""
+"""Hypothesis strategies for positions: any options, any seed, any number of random legal moves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def options(draw: st.DrawFn) -> OptionValues:
 
 @st.composite
 def tracks(draw: st.DrawFn) -> list[list[int]]:
-    """Any valid track: 1 to 8 spaces, empty ones anywhere, 1 to 19 cubes."""
+    """Draw any valid track: 1 to 8 spaces, empty ones anywhere, 1 to 19 cubes."""
     spaces = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=8))
     track = [[reputation, cubes] for reputation, cubes in spaces]
     total = sum(cubes for _, cubes in track)
@@ -44,7 +44,7 @@ def tracks(draw: st.DrawFn) -> list[list[int]]:
 
 @st.composite
 def environments(draw: st.DrawFn) -> RawEnv:
-    """A game just dealt: by seed, or on odd tracks by hand."""
+    """Draw a game that has just been dealt: by seed, or by hand with odd tracks."""
     env = RawEnv(**draw(options()))
     env.reset(seed=draw(seeds))
     if draw(st.integers(0, 3)) == 0:
@@ -55,9 +55,9 @@ def environments(draw: st.DrawFn) -> RawEnv:
 
 
 def moves(env: RawEnv, rng: np.random.Generator, seldom_sell: bool = True) -> Iterator[int]:
-    """Random legal moves until the game is over, to be played by the caller one by one."""
+    """Yield random legal moves until the game is over; the caller plays them one by one."""
     while not all(env.terminations.values()):
-        legal = np.flatnonzero(env._mask)
+        legal = np.flatnonzero(env.action_mask)
         if seldom_sell and rng.random() < 0.8:
             kept = legal[(legal < 19) | (legal > 21)]
             legal = kept if len(kept) else legal
@@ -66,7 +66,7 @@ def moves(env: RawEnv, rng: np.random.Generator, seldom_sell: bool = True) -> It
 
 @st.composite
 def positions(draw: st.DrawFn, max_moves: int = 200) -> RawEnv:
-    """A game in the middle (or at its end)."""
+    """Draw a game in any position."""
     env = draw(environments())
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     for _, move in zip(range(draw(st.integers(0, max_moves))), moves(env, rng), strict=False):

@@ -1,4 +1,4 @@
-"""What holds in every game: conservation, masks, copies, rewards, spaces."""
+"""Properties of every game: conservation, masks, copies, rewards, spaces."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ def test_cubes_and_money_are_conserved(env: RawEnv, rng: np.random.Generator) ->
 @given(positions())
 def test_every_unmasked_action_is_accepted_and_every_masked_one_refused(env: RawEnv) -> None:
     over = all(env.terminations.values())
-    assert bool(env._mask.any()) != over
-    for action in range(len(env._mask)):
+    assert bool(env.action_mask.any()) != over
+    for action in range(len(env.action_mask)):
         trial = copy.deepcopy(env)
-        if env._mask[action]:
+        if env.action_mask[action]:
             trial.step(action)
             assert trial.record()["actions"] == [*env.record()["actions"], [env.agent_selection, NAMES[action]]]
         else:

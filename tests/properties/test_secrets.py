@@ -1,4 +1,4 @@
-"""What a seat may not know never reaches it; what it may know survives resampling."""
+"""Hidden information never reaches a seat, and resampling keeps what the seat may know."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.properties.strategies import moves, positions, rngs
 from tests.scenarios import bids, legal, play, play_until, quiet, see, table
 
 
-def seen_by(games: States, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
-    """All that reaches a seat: its vector, its text, and the view that pictures and pages are made from."""
+def seen_by(states: States, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
+    """Return all that reaches a seat: its vector, its text, and the view that images and messages are made from."""
     vector = np.zeros(observation_size(ledger), np.float32)
-    observe(games, 0, seat, vector)
-    view = seat_view(games, 0, seat, ledger)
+    observe(states, 0, seat, vector)
+    view = seat_view(states, 0, seat, ledger)
     return vector.tobytes(), describe(view), view
 
 
@@ -81,7 +81,7 @@ def test_tokens_and_bot_tiles_are_shown_when_the_rules_show_them() -> None:
     assert seen[2, "take"] == (None, 1)
 
 
-def test_sales_and_announcements_are_told_for_their_round_only() -> None:
+def test_sales_and_announcements_are_visible_in_their_round_only() -> None:
     """A total over rounds would give furniture away."""
     env = table(discussion=True)
     spots = {field.name: field.slice for field in FIELDS}
@@ -134,7 +134,7 @@ def test_a_resampled_environment_plays_to_the_end_and_its_record_replays(
     env: RawEnv, seat: int, rng: np.random.Generator
 ) -> None:
     before = (env.states.tobytes(), env.record())
-    twin = env.resampled(seat, rng)
+    twin = env.resample(seat, rng)
     agent = env.possible_agents[seat]
     assert np.array_equal(twin.observe(agent)["observation"], env.observe(agent)["observation"])
     for move in moves(twin, rng):
@@ -186,7 +186,7 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
     """It would give the true deal away."""
     env = RawEnv()
     env.reset(seed=7)
-    twin = env.resampled(0, np.random.default_rng(0))
+    twin = env.resample(0, np.random.default_rng(0))
     assert twin.game_seed is None
     assert twin.record()["seed"] is None
     twin.reset()
@@ -195,9 +195,9 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
 
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="seat=4; allowed: 0 to 3"):
-        resample(table().game, 4, np.random.default_rng(0))
+        resample(table().states, 4, np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"rng=3; allowed: a numpy.random.Generator"):
-        resample(table().game, 0, 3)  # type: ignore[arg-type]
+        resample(table().states, 0, 3)  # type: ignore[arg-type]
 
 
 def test_a_closed_hand_is_seen_by_its_owner_only() -> None:

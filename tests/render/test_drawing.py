@@ -10,7 +10,7 @@ import pytest
 from symphony9_env.render.drawing import Drawing, Text, bounds, text_width
 from symphony9_env.render.pixels import text_length, to_array, to_png
 from symphony9_env.render.svg import to_html, to_svg
-from symphony9_env.render.theme import MARKS, faded
+from symphony9_env.render.theme import MARKS, fade
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -31,9 +31,9 @@ def test_svg_is_well_formed_and_escaped() -> None:
     assert root.get("aria-label") == 'A "test" & <more>'
     assert root.get("viewBox") == "0 0 100 80"
     assert [child.tag.removeprefix(SVG) for child in root] == ["rect", "rect", "circle", "polygon", "line", "text"]
-    (words,) = root.iter(f"{SVG}text")
-    assert words.text == "a < b & c"
-    assert float(words.get("textLength") or 0) <= 30
+    (label,) = root.iter(f"{SVG}text")
+    assert label.text == "a < b & c"
+    assert float(label.get("textLength") or 0) <= 30
     assert ET.fromstring(to_html(everything())).get("style") == "max-width:100px"
 
 
@@ -62,10 +62,10 @@ def test_a_png_is_one() -> None:
 @pytest.mark.parametrize("bold", [False, True])
 @pytest.mark.parametrize("text", ["player_0", "different colours of own compositions", "WWWWWWW", "$12 with $8", "×19"])
 def test_words_are_made_to_fit(text: str, bold: bool) -> None:
-    words = Text(0, 20, text, 14, "#000000", "start", bold, fit=40)
-    assert text_length(words) <= 40
-    assert text_width(text, words.fitted_size, bold) <= 40.001
-    left, _, right, _ = bounds(words)
+    label = Text(0, 20, text, 14, "#000000", "start", bold, fit=40)
+    assert text_length(label) <= 40
+    assert text_width(text, label.fitted_size, bold) <= 40.001
+    left, _, right, _ = bounds(label)
     assert right - left <= 40.001
 
 
@@ -89,5 +89,5 @@ def test_words_are_drawn_where_they_are_anchored() -> None:
 def test_colours_of_musicians_differ_for_colour_blind_eyes_or_shapes_do() -> None:
     assert len({mark.shape for mark in MARKS.values()}) == len(MARKS)
     assert len({mark.code for mark in MARKS.values()}) == len(MARKS)
-    assert faded("#102030", 0) == "#102030"
-    assert faded("#102030", 1, "#ffffff") == "#ffffff"
+    assert fade("#102030", 0) == "#102030"
+    assert fade("#102030", 1, "#ffffff") == "#ffffff"

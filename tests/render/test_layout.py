@@ -1,4 +1,4 @@
-"""The table's picture: whole games of it, everything in its place, nothing that is hidden."""
+"""The image of a game: every position of whole games is drawn legibly, and nothing that is hidden."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from symphony9_env.render.drawing import Drawing, Rectangle, Text, bounds
 from symphony9_env.render.layout import draw
 from symphony9_env.render.pixels import text_length
 from symphony9_env.render.svg import to_svg
-from symphony9_env.render.tracks import spaces
+from symphony9_env.render.tracks import list_spaces
 from symphony9_env.rules.state import States, game_at
 from symphony9_env.views import resample, seat_view
 from symphony9_env.views.text import QUESTIONS
@@ -40,12 +40,12 @@ def whole_game(options: OptionValues, seed: int = 3) -> Iterator[RawEnv]:
         yield env
 
 
-def words_of(drawing: Drawing) -> list[str]:
+def texts_of(drawing: Drawing) -> list[str]:
     return [shape.text for shape in drawing.primitives if isinstance(shape, Text)]
 
 
-def svg_of(games: States, seat: int, ledger: bool = False) -> str:
-    return to_svg(draw(seat_view(games, 0, seat, ledger)))
+def svg_of(states: States, seat: int, ledger: bool = False) -> str:
+    return to_svg(draw(seat_view(states, 0, seat, ledger)))
 
 
 @pytest.mark.parametrize("options", GAMES, ids=str)
@@ -61,11 +61,11 @@ def test_every_position_is_well_formed_and_stays_in_the_picture(options: OptionV
                 assert bottom <= drawing.height, shape
 
 
-def box_of(words: Text, wider: float) -> tuple[float, float, float, float]:
-    """Where the words are, in a font this much wider than ours. Letters that hang down may touch what is below."""
-    width = min(text_length(words) * wider, words.fit or 1e9)
-    left = words.x - {"start": 0.0, "middle": width / 2, "end": width}[words.anchor]
-    return left, words.y - 0.72 * words.fitted_size, left + width, words.y
+def box_of(label: Text, wider: float) -> tuple[float, float, float, float]:
+    """Return the box of a text in a font this much wider than ours; descenders may touch what is below."""
+    width = min(text_length(label) * wider, label.fit or 1e9)
+    left = label.x - {"start": 0.0, "middle": width / 2, "end": width}[label.anchor]
+    return left, label.y - 0.72 * label.fitted_size, left + width, label.y
 
 
 @pytest.mark.parametrize("wider", [1.0, 1.17])  # 1.17: DejaVu Sans, the widest that systems have
@@ -109,23 +109,23 @@ def test_a_closed_hand_is_drawn_for_its_owner_only() -> None:
     for env, hand in ((one, "bid 7 with 4"), (other, "bid 0")):
         play_until(env, "bid")
         play(env, hand)
-    assert "$7 with $4" in words_of(draw(see(one, 0)))
+    assert "$7 with $4" in texts_of(draw(see(one, 0)))
     assert svg_of(one.states, 0) != svg_of(other.states, 0)
     for seat in (1, 2, 3):
-        assert "closed" in words_of(draw(see(one, seat)))
+        assert "closed" in texts_of(draw(see(one, seat)))
         assert svg_of(one.states, seat) == svg_of(other.states, seat)
 
 
 def test_the_question_is_asked_of_the_deciding_seat_and_others_wait() -> None:
     env = table()
-    assert f"{QUESTIONS['take']} (2 left)" in words_of(draw(see(env, 0)))
-    assert "Waiting for player_0: take" in words_of(draw(see(env, 1)))
+    assert f"{QUESTIONS['take']} (2 left)" in texts_of(draw(see(env, 0)))
+    assert "Waiting for player_0: take" in texts_of(draw(see(env, 1)))
 
 
 def test_spaces_are_read_off_the_view() -> None:
     track = [[2, 0], [3, 2], [5, 0], [4, 3]]
     env = table(tracks={"handel": track})
-    found = spaces(see(env, 0).musicians[0])
+    found = list_spaces(see(env, 0).musicians[0])
     assert [(s.reputation, s.cubes, s.is_covered, s.is_current) for s in found] == [
         (2, 0, False, True),
         (3, 2, True, False),
@@ -133,7 +133,7 @@ def test_spaces_are_read_off_the_view() -> None:
         (4, 3, True, False),
     ]
     play(env, "take handel", "take handel")
-    found = spaces(see(env, 0).musicians[0])
+    found = list_spaces(see(env, 0).musicians[0])
     assert [(s.reputation, s.cubes, s.is_covered, s.is_current) for s in found] == [
         (2, 0, False, False),
         (3, 0, False, False),
@@ -145,14 +145,14 @@ def test_spaces_are_read_off_the_view() -> None:
 def test_many_cubes_are_a_number() -> None:
     env = table()
     give(env, 0, handel=14)
-    shown = words_of(draw(see(env, 0)))
+    shown = texts_of(draw(see(env, 0)))
     assert "14" in shown
     assert "×19" in shown  # on the tracks
 
 
 def test_the_end_shows_the_score_sheet_and_the_winners() -> None:
     *_, env = whole_game({"num_players": 2})
-    shown = words_of(draw(see(env, 1)))
+    shown = texts_of(draw(see(env, 1)))
     sheet = see(env, 1).score_sheet
     assert sheet is not None
     assert "Final score" in shown

@@ -33,9 +33,9 @@ def dummy_screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a fresh process."""
-    monkeypatch.setattr(render_modes, "_noted", set())
+    monkeypatch.setattr(render_modes, "_reported", set())
 
 
 def without(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
@@ -59,7 +59,7 @@ def dealt(render_mode: str | None, **options: Any) -> RawEnv:
 
 
 def step(env: RawEnv) -> None:
-    env.step(int(np.flatnonzero(env._mask)[0]))
+    env.step(int(np.flatnonzero(env.action_mask)[0]))
 
 
 def test_importing_the_package_imports_no_picture_library() -> None:
@@ -174,13 +174,13 @@ def test_copies_have_no_window(dummy_screen: None) -> None:
         twin.close()
         assert pygame.display.get_init()  # the original's is still open
     assert copy.deepcopy(single)._renderer._window is None
-    assert env.resampled(0, np.random.default_rng(0)).render_mode is None
+    assert env.resample(0, np.random.default_rng(0)).render_mode is None
     single.close()
     env.close()
 
 
 def test_without_a_display_text_is_printed_and_one_note_says_why(
-    no_display: None, nothing_noted: None, capsys: pytest.CaptureFixture[str]
+    no_display: None, nothing_reported: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for env in (dealt("human"), dealt("human", num_players=2)):
         step(env)
@@ -188,7 +188,7 @@ def test_without_a_display_text_is_printed_and_one_note_says_why(
         env.close()
     out, err = capsys.readouterr()
     assert out.count("Symphony No. 9, ") == 6
-    assert err == "symphony9_env: text instead of a window: there is no display (run it where there is one)\n"
+    assert err == "symphony9_env: printing text instead of opening a window: there is no display\n"
 
 
 @pytest.mark.parametrize(("library", "name"), [("PIL", "Pillow"), ("pygame", "pygame")])
@@ -196,7 +196,7 @@ def test_without_the_libraries_text_is_printed_and_one_note_says_what_to_install
     library: str,
     name: str,
     dummy_screen: None,
-    nothing_noted: None,
+    nothing_reported: None,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -223,7 +223,7 @@ def test_a_notebook_shows_the_deciding_seat_s_table() -> None:
         assert f"as {env.agent_selection} sees it" in env._repr_html_()
 
 
-def test_a_notebook_shows_the_other_faces_too() -> None:
+def test_a_notebook_shows_the_parallel_and_the_single_seat_environment_too() -> None:
     parallel = symphony9_v0.parallel_env(num_players=2)
     single = SingleSeatEnv(num_players=2, seat=1)
     for env in (parallel, single):

@@ -1,4 +1,4 @@
-"""The text view: what a person at a seat would want to read."""
+"""The text view: it contains what a player needs to know."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_the_text_names_everything_a_player_needs() -> None:
     text = describe(see(env, 0))
     for part in (
         "2 players. Round 2 of 6. You are player_0. Start player: player_1.",
-        "low 7-10 ($4 a cube), medium 11-13 ($5 a cube), high 14-16 ($9 a cube); contributions $0-7 each",
-        "player_0 $7 (with the $4 furniture)",
+        "low 7-10 (income $4 per cube), medium 11-13 (income $5 per cube), high 14-16 (income $9 per cube). Each",
+        "player_0 $7 (including the $4 furniture)",
         "The bot's tile: 1/3/5.",
         "handel",
         "own furniture sold",
-        "furniture $8 (4 points)",
+        "Your furniture: $8 (4 points).",
         "Waiting for player_1 (buy_4).",
     ):
         assert part in text, text
@@ -46,22 +46,22 @@ def test_the_legal_actions_are_named_with_their_numbers_for_the_deciding_seat_on
     assert "Legal actions" not in describe(see(env, 1))
 
 
-def test_announcements_and_closed_hands_are_told_but_not_what_is_in_them() -> None:
+def test_announcements_and_closed_hands_are_named_without_their_contents() -> None:
     env = table(discussion=True)
     play_until(env, "announce")
     play(env, "announce 7", "pass", "announce 0", "pass", "bid 2")
     text = describe(see(env, 1))
     assert "Announced: player_2 $0, player_0 $7." in text
-    assert "Hands closed: player_0." in text
+    assert "Closed hands: player_0." in text
     assert "Your closed hand: $2." in describe(see(env, 0))
 
 
-def test_a_kept_cube_is_told_while_others_choose() -> None:
+def test_a_kept_cube_is_named_while_others_choose() -> None:
     env = at_concert(cubes={0: {"schubert": 1}, 1: {"schubert": 1}}, budget=[0, 0, 2, 2, 2, 2])
     bids(env, 2, 2, 2, 2)
     play(env, "player_0 keep schubert")
     assert decision(env) == ("player_1", "keep")
-    assert "Kept by the bonus: player_0 schubert." in describe(see(env, 1))
+    assert "Cubes kept as low class bonus: player_0 schubert." in describe(see(env, 1))
 
 
 def test_the_end_shows_the_score_sheet_and_who_won() -> None:
@@ -82,7 +82,7 @@ def test_a_seat_that_is_not_there_is_refused() -> None:
         see(env, 2)
 
 
-def test_the_ledger_is_told_only_when_asked_for() -> None:
+def test_the_ledger_is_in_the_text_only_if_asked_for() -> None:
     env = table()
     play_until(env, "bid")
     bids(env, 1)

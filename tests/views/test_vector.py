@@ -1,4 +1,4 @@
-"""The observation vector says what its table of fields says: read back and compared with the seat's view."""
+"""The observation vector has the promised fields: they are read back and compared with the seat's view."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def read(vector: Vector, name: str) -> NDArray[np.float64]:
 
 
 def one_hot(size: int, index: int | None) -> list[float]:
-    return [float(place == index) for place in range(size)]
+    return [float(number == index) for number in range(size)]
 
 
-def padded(values: Any, *shape: int) -> NDArray[np.float64]:
+def pad(values: Any, *shape: int) -> NDArray[np.float64]:
     values = np.asarray(values, np.float64)
     full = np.zeros(shape)
     full[tuple(slice(0, size) for size in values.shape)] = values
@@ -51,8 +51,8 @@ def tokens(values: tuple[int, ...] | None) -> list[float]:
     return [float(value in (values or ())) for value in FURNITURE_VALUES]
 
 
-def expected_of_table(view: SeatView) -> dict[str, Any]:
-    """What everybody sees, from the plain-Python view."""
+def expected_common_fields(view: SeatView) -> dict[str, Any]:
+    """Return the expected fields that are the same for every seat, from the plain-Python view."""
     musicians = view.musicians
     ahead = [[(reputation / 9, cubes / 20) for cubes, reputation in m.ahead] for m in musicians]
     spaces = np.zeros((6, 8, 2))
@@ -64,16 +64,14 @@ def expected_of_table(view: SeatView) -> dict[str, Any]:
         "round": one_hot(6, view.round - 1),
         "decision": one_hot(len(DECISIONS), DECISIONS.index(view.decision)),
         "pending": [view.pending / 2],
-        "reputation": padded([m.reputation / 9 for m in musicians], 6),
-        "place": padded([(7 - m.rank) / 6 for m in musicians], 6),
-        "fame": padded([one_hot(3, CLASSES.index(m.fame)) for m in musicians], 6, 3),
-        "dead": padded([m.is_dead for m in musicians], 6),
-        "cubes_left": padded([m.cubes_left / 20 for m in musicians], 6),
+        "reputation": pad([m.reputation / 9 for m in musicians], 6),
+        "place": pad([(7 - m.rank) / 6 for m in musicians], 6),
+        "fame": pad([one_hot(3, CLASSES.index(m.fame)) for m in musicians], 6, 3),
+        "dead": pad([m.is_dead for m in musicians], 6),
+        "cubes_left": pad([m.cubes_left / 20 for m in musicians], 6),
         "ahead_reputation": spaces[..., 0],
         "ahead_cubes": spaces[..., 1],
-        "scoring": padded(
-            [one_hot(10, SCORING_METHODS.index(scoring_method(m.scoring_tile))) for m in musicians], 6, 10
-        ),
+        "scoring": pad([one_hot(10, SCORING_METHODS.index(scoring_method(m.scoring_tile))) for m in musicians], 6, 10),
         "budget_token": one_hot(3, None if view.budget_token is None else [-2, 0, 2].index(view.budget_token)),
         "budget_seen": [view.budget_seen.count(token) / 4 for token in (-2, 0, 2)],
         "successes": [view.successes / 6],
@@ -83,14 +81,14 @@ def expected_of_table(view: SeatView) -> dict[str, Any]:
     }
 
 
-def expected_of_seats(view: SeatView) -> dict[str, Any]:
-    """What is told from the observer's side of the table."""
+def expected_seat_fields(view: SeatView) -> dict[str, Any]:
+    """Return the expected fields that are relative to the observer."""
     boards = view.boards
     names = [board.name for board in boards]
     own = boards[0]
 
     def by_board(values: list[Any], *shape: int) -> NDArray[np.float64]:
-        return padded(values, 4, *shape)
+        return pad(values, 4, *shape)
 
     def contribution(board: Board) -> tuple[int, int | None]:
         return board.last_contribution or (0, None)
@@ -102,9 +100,9 @@ def expected_of_seats(view: SeatView) -> dict[str, Any]:
         "furniture": tokens(own.furniture),
         "hand": [1.0, view.hand[0] / 8] if view.hand else [0.0, 0.0],
         "hand_token": one_hot(3, FURNITURE_VALUES.index(view.hand[1]) if view.hand and view.hand[1] else None),
-        "earlier_cubes": by_board([padded(b.earlier_cubes, 6) / CUBES_UNIT for b in boards], 6),
-        "new_cubes": by_board([padded(b.new_cubes, 6) / CUBES_UNIT for b in boards], 6),
-        "compositions": by_board([padded(b.compositions, 6) / TILES_UNIT for b in boards], 6),
+        "earlier_cubes": by_board([pad(b.earlier_cubes, 6) / CUBES_UNIT for b in boards], 6),
+        "new_cubes": by_board([pad(b.new_cubes, 6) / CUBES_UNIT for b in boards], 6),
+        "compositions": by_board([pad(b.compositions, 6) / TILES_UNIT for b in boards], 6),
         "sales": by_board([tokens(b.sold_this_round) for b in boards], 3),
         "announced": by_board([(b.announced is not None, (b.announced or 0) / 8) for b in boards], 2),
         "kept": by_board([one_hot(6, MUSICIANS.index(b.kept) if b.kept else None) for b in boards], 6),
@@ -113,25 +111,25 @@ def expected_of_seats(view: SeatView) -> dict[str, Any]:
     }
 
 
-def expected_of_ledger(view: SeatView) -> dict[str, Any]:
+def expected_ledger_fields(view: SeatView) -> dict[str, Any]:
     others = [board for board in view.boards[1:] if board.name != "bot"]
     return {
-        "others_money": padded([min(b.money or 0, MONEY_SHOWN) / MONEY_UNIT for b in others], 3),
-        "others_furniture": padded([tokens(b.furniture) for b in others], 3, 3),
+        "others_money": pad([min(b.money or 0, MONEY_SHOWN) / MONEY_UNIT for b in others], 3),
+        "others_furniture": pad([tokens(b.furniture) for b in others], 3, 3),
     }
 
 
 @settings(max_examples=150, deadline=None)
 @given(positions())
-def test_every_field_means_what_the_table_says(env: RawEnv) -> None:
+def test_every_field_means_what_the_layout_says(env: RawEnv) -> None:
     for seat, agent in enumerate(env.possible_agents):
         vector = env.observe(agent)["observation"]
         view = see(env, seat, env.options.ledger)
-        expected = {**expected_of_table(view), **expected_of_seats(view)}
+        expected = {**expected_common_fields(view), **expected_seat_fields(view)}
         expected["discussion"] = [float(env.options.variant.discussion)]
-        expected["seniority"] = padded(game_at(env.states).num_uncovered[: len(view.musicians)] / 8, 6)
+        expected["seniority"] = pad(game_at(env.states).num_uncovered[: len(view.musicians)] / 8, 6)
         if env.options.ledger:
-            expected |= expected_of_ledger(view)
+            expected |= expected_ledger_fields(view)
         assert set(expected) == {field.name for field in observation_fields(env.options.ledger)}
         for name, values in expected.items():
             np.testing.assert_allclose(read(vector, name), values, atol=1e-6, err_msg=name)
@@ -145,12 +143,16 @@ def test_the_state_holds_everything(env: RawEnv) -> None:
     state = env.state()
     assert state.shape == (STATE_SIZE,)
     view = see(env, 0, ledger=True)
-    for name, values in {**expected_of_table(view), **expected_of_seats(view), **expected_of_ledger(view)}.items():
+    for name, values in {
+        **expected_common_fields(view),
+        **expected_seat_fields(view),
+        **expected_ledger_fields(view),
+    }.items():
         np.testing.assert_allclose(read(state, name), values, atol=1e-6, err_msg=name)
     closed = [(hand >= 0, max(hand, 0) / 8) for hand in game.hand[:count].tolist()]
-    np.testing.assert_allclose(read(state, "all_hands"), padded(closed, 4, 2))
+    np.testing.assert_allclose(read(state, "all_hands"), pad(closed, 4, 2))
     inside = [one_hot(3, token if token >= 0 else None) for token in game.hand_token[:count].tolist()]
-    np.testing.assert_allclose(read(state, "all_hand_tokens"), padded(inside, 4, 3))
+    np.testing.assert_allclose(read(state, "all_hand_tokens"), pad(inside, 4, 3))
     np.testing.assert_allclose(read(state, "all_budget"), game.budget / 2)
     np.testing.assert_allclose(read(state, "all_bot_tiles"), game.bot_tiles / 8, atol=1e-6)
 
@@ -193,7 +195,7 @@ def test_the_box_holds_the_most_that_a_field_may_be() -> None:
         money=[9999] * 4,
         budget=[2] * 4 + [0, 0],
         round_index=5,
-        step=5,
+        phase=5,
     )
     for agent in env.possible_agents:
         assert env.observation_space(agent).contains(env.observe(agent))
