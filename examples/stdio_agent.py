@@ -1,7 +1,7 @@
 """An agent of your own as a process: it reads a message a line and answers a line.
 
     symphony9 benchmark --task 4p --lite --agent "stdio:python examples/stdio_agent.py"
-    symphony9 tournament --agents planner --agent "mine=stdio:python examples/stdio_agent.py" --num-players 2 --out runs/x
+    symphony9 tournament --agents "planner,mine=stdio:python examples/stdio_agent.py" --num-players 2 --out runs/mine
 
 Any language will do: docs/benchmark.md describes the messages. This agent needs nothing but the standard library. It
 takes cubes of the musician with the best reputation and contributes up to $3.

@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from symphony9_env import __version__, agents
 from symphony9_env.agents import ExternalAgent
-from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT
+from symphony9_env.agents.external import MAX_ANSWERS
 from symphony9_env.arena.console import Parser, format_interval, format_percent, format_table
 from symphony9_env.arena.matches import Game, Played, Schedule, play
 from symphony9_env.arena.ratings import win_rate
@@ -42,6 +42,7 @@ OPPONENTS: Final = ("greedy", "planner", "policy")
 GAMES: Final = 240  # against each opponent: whole rotations with two, three and four players
 LITE_GAMES: Final = 24
 SEED: Final = 271_828_182  # of the deals; train on others
+TIMEOUT: Final = 60.0  # seconds for one answer
 BATCH_SIZE: Final = 60  # games played side by side; one for agents outside this package, so that each is saved at once
 
 KINDS: Final[dict[str, dict[str, Any]]] = {
