@@ -42,8 +42,11 @@ TIMEOUT: Final = 60.0  # seconds that a process or a web address has for one ans
 MAX_TIMEOUT: Final = 86_400.0
 
 
-class AgentFailed(RuntimeError):  # noqa: N818
-    """An agent outside this package gave no legal action. The error names the agent and the reason."""
+class AgentFailed(ValueError):  # noqa: N818
+    """An agent outside this package gave no legal action. The error names the agent and the reason.
+
+    It is a ValueError, as an illegal action is, so that every command reports it in one line.
+    """
 
     def __init__(self, agent: str, reason: str, row: int) -> None:
         super().__init__(f"agent {agent!r} {reason}")

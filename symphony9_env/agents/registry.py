@@ -142,7 +142,7 @@ def make(
     if isinstance(name, os.PathLike):
         return PolicyAgent.load(name, chosen)
     label, text = _split_label(name)
-    if label in names():
+    if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
     if is_external(text):
         agent = _make_external(text, chosen, timeout, log)
@@ -168,9 +168,11 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
         return _make_search(text, seed, num_threads)
     if text == SHIPPED:
         return ShippedPolicy(seed)
+    if text.endswith(SUFFIX):
+        return PolicyAgent.load(text, seed)
     if (factory := _find_factory(text)) is not None:
         return _adapt(factory, text, seed)
-    if text.endswith(SUFFIX) or os.path.exists(text) or os.sep in text:
+    if os.path.exists(text) or os.path.dirname(text):
         return PolicyAgent.load(text, seed)
     near = difflib.get_close_matches(text, names(), 1)
     hint = f"did you mean {near[0]!r}? " if near else ""

@@ -75,7 +75,11 @@ class HttpTransport:
     """Sends the message by POST to a web address; the answer is the body of the response."""
 
     def __init__(self, address: str, timeout: float) -> None:
-        if not urllib.parse.urlsplit(address).hostname:
+        try:
+            host = urllib.parse.urlsplit(address).hostname
+        except ValueError:
+            host = None
+        if not host:
             raise ValueError(f"agent {address!r}: has no host; needed: an address such as http://localhost:8000/decide")
         self._address = address
         self._timeout = timeout
@@ -105,7 +109,7 @@ class ProcessTransport:
     """
 
     def __init__(self, command: str, timeout: float, log: Path | None = None) -> None:
-        self._command = _split_command(command)
+        self._command = split_command(command)
         self._timeout = timeout
         self._log = log
         self._conversation: _Conversation | None = None
@@ -140,7 +144,7 @@ class ProcessTransport:
             self._end()
 
 
-def _split_command(command: str) -> list[str] | str:
+def split_command(command: str) -> list[str] | str:
     """Return a command as `subprocess.Popen` takes it; raise a ValueError if there is no such program.
 
     Windows programs split their command lines themselves, and `shlex` would damage quoted paths there.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.actions import number
 from symphony9_env.agents import AgentFailed, ExternalAgent
 from symphony9_env.agents.external import make_message, read_answer
-from symphony9_env.agents.transports import FunctionTransport, NoAnswer, ProcessTransport
+from symphony9_env.agents.transports import FunctionTransport, NoAnswer, ProcessTransport, split_command
 from symphony9_env.envs.aec import RawEnv
 from tests.properties.strategies import positions, rngs
 
@@ -218,6 +219,14 @@ def test_children_of_a_process_end_with_it(tmp_path: Path) -> None:
         transport.ask(make_message(deal(), 0))
     transport.close()
     wait_for_end(int(child.read_text()))
+
+
+def test_a_command_on_windows_is_left_to_the_program_to_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = r'"C:\Program Files\Python\python.exe" C:\agents\mine.py'
+    with monkeypatch.context() as windows:
+        windows.setattr(sys, "platform", "win32")
+        windows.setattr(shutil, "which", {r"C:\Program Files\Python\python.exe": "found"}.get)
+        assert split_command(command) == command
 
 
 def test_standard_error_goes_to_the_log(tmp_path: Path) -> None:

@@ -188,6 +188,7 @@ def test_an_instance_is_not_renamed(folder: Path) -> None:
         ("stdio:/no/such/program x", "no such program as /no/such/program"),
         ("stdio:python 'x", "agent .*: No closing quotation"),
         ("http:///path", "agent 'http:///path': has no host"),
+        ("http://[", "agent .*: has no host"),
         ("mine=nobody", "unknown agent 'nobody'; .*allowed: random, .*stdio:COMMAND"),
         ("planner=greedy", "'planner' is another agent's name; choose another label"),
         ("=planner", "unknown agent '=planner'"),
