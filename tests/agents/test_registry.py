@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,13 @@ def test_a_five_line_agent_is_a_gymnasium_opponent(folder: Path) -> None:
     for _ in range(10):
         _, _, _, _, infos = vector.step(infos["action_mask"].argmax(axis=1))
     vector.close()
+
+
+def test_the_examples_play(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "my_agent.py"
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out.count("points, rank") == 2
+    assert choose_first(agents.make(f"{example}:Thrifty", seed=1)) < 18
 
 
 def test_an_opponent_that_fails_is_named(folder: Path) -> None:
