@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from symphony9_env import actions, records, symphony9_v0
-from symphony9_env.agents.external import PROTOCOL as AGENT_PROTOCOL
+from symphony9_env.agents.message import FORMAT as AGENT_PROTOCOL
 from symphony9_env.arena.benchmark import GAMES, PROTOCOL, SEED, TASKS, TIMEOUT
 from symphony9_env.options import make_options
 from symphony9_env.rules.state import DECISIONS

@@ -19,6 +19,9 @@ from symphony9_env.agents import Card, save_policy
 from symphony9_env.arena import tournament
 from symphony9_env.arena.console import run
 from symphony9_env.arena.games_csv import COLUMNS
+from symphony9_env.arena.tournament import split_names
+from symphony9_env.options import Variant
+from tests.agents.test_external import LOWEST, write_script
 from tests.agents.test_protocol import random_weights
 
 SMALL = ["--agents", "random,greedy", "--num-players", "2", "--games", "12"]
@@ -143,6 +146,8 @@ def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--agents", "random,random"], "'random' is named twice"),
         (["--agents", "search,search:800"], "'search:800' is named twice"),
         (["--agents", "random,"], "unknown agent ''"),
+        (["--agents", ""], "--agents or --agent is needed: random"),
+        (["--timeout", "0"], "timeout=0"),
         (["--agents", "search:0,random"], "agent 'search:0'; allowed"),
         (["--num-players", "5"], "num_players=5; allowed: 2, 3, 4"),
         (["--seed", "-1"], "seed=-1"),
@@ -233,6 +238,48 @@ def test_who_has_not_played_when_it_is_stopped_is_left_out(
     monkeypatch.undo()
     tournament.main(given)
     assert len(json.loads((tmp_path / "t" / "results.json").read_text())["agents"]) == 3
+
+
+def test_names_with_commas_and_repeated_options(tmp_path: Path) -> None:
+    script = tmp_path / "agent.py"
+    script.write_text("import sys\nassert sys.argv[1] == '1,2'\n" + LOWEST)
+    own = f"stdio:{sys.executable} {script} 1,2"
+    assert split_names(f'random, "x={own}",greedy') == ["random", f"x={own}", "greedy"]
+    given = ["--num-players", "2", "--games", "4", "--records", "0", "--out"]
+    tournament.main(["--agents", f'random,"x={own}"', *given, str(tmp_path / "a")])
+    tournament.main(["--agent", "random", "--agent", f"x={own}", *given, str(tmp_path / "b")])
+    assert (tmp_path / "a" / "games.csv").read_text() == (tmp_path / "b" / "games.csv").read_text()
+
+
+def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flag = tmp_path / "mended"
+    dies = f"import os, sys\nanswers = 0\nmended = os.path.exists({str(flag)!r})\n" + LOWEST.replace(
+        "    print(", "    answers += 1\n    if answers > 100 and not mended:\n        sys.exit(3)\n    print("
+    )
+    own = write_script(tmp_path, dies)
+    given = ["--agents", "random", "--agent", f"mine={own}", "--num-players", "2", "--games", "12", "--records", "0"]
+    given += ["--out", str(tmp_path / "t")]
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "agent 'mine' died (exit status 3); " in error
+    assert "of 12 games are kept, and the same command continues" in error
+    kept = (tmp_path / "t" / "games.csv").read_text()
+    assert kept.count("\n") > 2
+    flag.touch()
+    tournament.main(given)
+    games = (tmp_path / "t" / "games.csv").read_text()
+    assert games.startswith(kept)
+    assert games.count("\n") == 25
+
+
+def test_records_say_which_agent_a_label_stands_for(tmp_path: Path) -> None:
+    players = tournament.make_agents("one=random,greedy", 2, 0, 1)
+    made = tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1)
+    made.play(2)
+    seats = records.load(tmp_path / "t" / "records" / "game-0.json")["players"]
+    assert sorted((seat["name"], seat["agent"]) for seat in seats) == [("greedy", "greedy"), ("one", "random")]
 
 
 def test_an_empty_games_file_is_begun_again(tmp_path: Path) -> None:
