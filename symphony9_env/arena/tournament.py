@@ -34,10 +34,10 @@ from symphony9_env.arena.console import (
     positive_int,
     read_variant,
 )
-from symphony9_env.arena.games_csv import lines_of, record_of
+from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import TABLES, Schedule, play
 from symphony9_env.arena.report import write_report
-from symphony9_env.arena.results import Games, Results, summarise
+from symphony9_env.arena.results import GameData, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
@@ -107,7 +107,7 @@ class Tournament:
 
     @property
     def num_played(self) -> int:
-        return len(self.folder.lines) // self.variant.num_players
+        return len(self.folder.rows) // self.variant.num_players
 
     def play(self, num_games: int) -> None:
         """Play up to so many games, in batches of about two seconds; each is kept as soon as it is over."""
@@ -129,21 +129,21 @@ class Tournament:
                 folder = self.folder.path / "records"
                 folder.mkdir(exist_ok=True)
                 players = [{"name": self.names[agent], "agent": self.names[agent]} for agent in one.game.agents]
-                record = Record({**record_of(one, self.variant), "players": players})
+                record = Record({**make_game_record(one, self.variant), "players": players})
                 records.save(record, folder / f"game-{one.game.number}.json")
-        self.folder.add([line for one in played for line in lines_of(one, self.names, self.variant)])
+        self.folder.add([row for one in played for row in make_rows(one, self.names, self.variant)])
 
-    def games(self) -> Games:
+    def games(self) -> GameData:
         """What was played so far; whoever has not played yet (after a stop) is left out."""
-        played = {line["agent"] for line in self.folder.lines}
-        return Games(self.folder.lines, [name for name in self.names if name in played], self.variant.num_players)
+        played = {row["agent"] for row in self.folder.rows}
+        return GameData(self.folder.rows, [name for name in self.names if name in played], self.variant.num_players)
 
     def results(self) -> Results:
         return summarise(self.games(), self.folder.settings)
 
     def finish(self, command: str) -> tuple[Results, Path]:
         """Write results.json, report.html and, if there are records, watch.html."""
-        results = {**self.results(), "command": command}
+        results: Results = {**self.results(), "command": command}
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
         if kept:

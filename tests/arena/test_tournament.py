@@ -199,7 +199,7 @@ def test_a_games_file_that_was_changed_is_refused(tmp_path: Path, capsys: pytest
     lines = file.read_text().splitlines(keepends=True)
     file.write_text(lines[0] + "".join(lines[3:]))
     assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
-    assert "its games.csv was changed" in capsys.readouterr().err
+    assert "games.csv does not hold the games in order" in capsys.readouterr().err
 
 
 def test_a_policy_that_was_replaced_is_another_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
