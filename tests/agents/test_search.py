@@ -54,7 +54,7 @@ def test_a_search_that_knows_its_rivals_beats_one_that_does_not() -> None:
 def test_a_node_is_found_again_and_the_table_never_fills() -> None:
     table_, keys, *_ = search_tree.new_tree(50)
     table_[:] = -1
-    find = getattr(search_tree._find, "py_func", search_tree._find)
+    find = getattr(search_tree._find_node, "py_func", search_tree._find_node)
     num_nodes = 0
     for number in range(50):
         node, num_nodes, is_new = find(table_, keys, np.uint64(number * 200), num_nodes)  # all in one slot

@@ -93,9 +93,9 @@ def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
     env = at_concert()
     game_at(env.states).money[0] = 1
     place(env)
-    assert NAMES[as_python(choices.contribute, env, 5)] == "bid 5 with 4"
-    assert NAMES[as_python(choices.contribute, env, 1)] == "bid 1"
-    assert NAMES[as_python(choices.contribute, env, 2)] == "bid 1"  # no token fits: what there is
+    assert NAMES[as_python(choices.choose_contribution, env, 5)] == "bid 5 with 4"
+    assert NAMES[as_python(choices.choose_contribution, env, 1)] == "bid 1"
+    assert NAMES[as_python(choices.choose_contribution, env, 2)] == "bid 1"  # no token fits: what there is
 
 
 def as_python(rule: Any, env: Any, *args: Any) -> Any:
@@ -112,19 +112,19 @@ def as_python(rule: Any, env: Any, *args: Any) -> Any:
 def test_the_planner_adds_up_what_the_others_may_give(num_players: int) -> None:
     """Against every combination of what each rival and the bot may give, one by one."""
     env = at_concert(num_players, cubes={1: {"handel": 2}, 2: {"bach": 1}}, budget=[-2, 2, 2, 2, 0, 0])
-    by_most, by_least = as_python(bidding._what_others_give, env, 0)
+    by_most, by_least = as_python(bidding._predict_total, env, 0)
     odds = []
     for rival in range(1, num_players):
-        guess = np.zeros(bidding.BIDS)
-        as_python(bidding._guess, env, rival, guess)
+        guess = np.zeros(bidding.NUM_BIDS)
+        as_python(bidding._predict_bid, env, rival, guess)
         assert guess.sum() == pytest.approx(1)
         odds.append(guess)
     amounts = [as_python(bidding._bot_amount, env, tile) for tile in range(3)] if num_players == 2 else [0]
     most, least = np.zeros_like(by_most), np.zeros_like(by_least)
     for amount in amounts:
-        for given in product(range(bidding.BIDS), repeat=num_players - 1):
+        for given in product(range(bidding.NUM_BIDS), repeat=num_players - 1):
             likely = np.prod([odds[rival][bid] for rival, bid in enumerate(given)]) / len(amounts)
-            total = -2 - bidding.LOWEST + amount + sum(given)
+            total = -2 - bidding.LOWEST_TOKEN + amount + sum(given)
             if total < len(most):
                 most[total, max(given) :] += likely
                 least[total, : min(given) + 1] += likely
@@ -149,24 +149,24 @@ def test_the_planner_pays_for_a_concert_that_pays_it_well() -> None:
 
 def test_the_planner_foresees_what_tiles_will_count() -> None:
     env = table(scoring=in_row_order("1A", "2A", "3A", "4B", "5B", "6A"))
-    worth = [as_python(valuation.points_of_next_tile, env, 0, row, 3.0) for row in range(6)]
-    death = [as_python(valuation.chance_of_death, env, row) for row in range(6)]
+    worth = [as_python(valuation.next_composition_points, env, 0, row, 3.0) for row in range(6)]
+    death = [as_python(valuation.death_probability, env, row) for row in range(6)]
     assert worth[0] - death[0] == pytest.approx(5)
-    assert worth[1] - death[1] == pytest.approx(6 * valuation.SUCCESSES_A_ROUND)  # one point a success at level 1
+    assert worth[1] - death[1] == pytest.approx(6 * valuation.SUCCESSES_PER_ROUND)  # one point a success at level 1
     assert worth[2] - death[2] == pytest.approx(3 * 3.0)  # three points a dead musician
-    assert worth[3] - death[3] == pytest.approx(20 * (1 - 5 * valuation.RANKS_SHIFT))
+    assert worth[3] - death[3] == pytest.approx(20 * (1 - 5 * valuation.RANK_DOUBT_PER_ROUND))
     with_tiles(env, 0, beethoven=1)
-    second = as_python(valuation.points_of_next_tile, env, 0, 4, 3.0)
-    pairs = 6 * valuation.PAIRS_A_ROUND
+    second = as_python(valuation.next_composition_points, env, 0, 4, 3.0)
+    pairs = 6 * valuation.PAIRS_PER_ROUND
     assert (worth[4] - death[4], second - death[4]) == pytest.approx((2 * pairs, 1 * pairs))  # level 1, and one more
 
 
 def test_an_empty_track_is_a_sure_death() -> None:
     env = table(tracks={"handel": [[3, 0], [4, 6]]})
-    assert 0 < as_python(valuation.chance_of_death, env, 0) < 1
+    assert 0 < as_python(valuation.death_probability, env, 0) < 1
     game_at(env.states).cubes_left[0] = 0
-    assert as_python(valuation.chance_of_death, env, 0) == 1
-    assert as_python(valuation.chance_of_death, env, 1) == 0  # nineteen cubes on the track
+    assert as_python(valuation.death_probability, env, 0) == 1
+    assert as_python(valuation.death_probability, env, 1) == 0  # nineteen cubes on the track
 
 
 def test_the_planner_gives_the_bot_what_hurts_the_rival() -> None:
