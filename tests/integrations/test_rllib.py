@@ -325,19 +325,19 @@ def test_snapshots_take_turns_and_reach_the_runners(local: None, tmp_path: Path)
     taken = [held()["learner"]]
     assert held() == dict.fromkeys(("learner", "past_0", "past_1", "past_2"), taken[0])
     for expected in ([0, 1, 0], [0, 1, 2], [3, 1, 2]):
-        training.healthy_runnersdate()
+        training.update()
         taken.append(held()["learner"])
         training.take_snapshot()
         for _ in range(2):
             there = held()
             assert [taken.index(there[f"past_{number}"]) for number in range(3)] == expected
-            training.healthy_runnersdate()  # does not train them
+            training.update()  # does not train them
     training.close()
 
 
 def test_a_saved_policy_can_be_the_beginning(local: None, tmp_path: Path) -> None:
     training = rllib.Run(settings(), RunFolder(tmp_path / "one"), runners=0)
-    training.healthy_runnersdate()
+    training.update()
     card, weights = training.export_policy()
     training.close()
     path = tmp_path / "begun.safetensors"
@@ -354,7 +354,7 @@ def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, mo
     training = rllib.Run(settings(), folder, runners=0)
     training.save()
     before = rllib.pointer_path(folder).read_text()
-    training.healthy_runnersdate()
+    training.update()
 
     def full(target: Path) -> None:
         target.mkdir()
@@ -407,12 +407,12 @@ def test_training_goes_on_when_a_node_is_lost_and_takes_a_new_one_in(
     group = training.algorithm.env_runner_group
     places = group.foreach_env_runner(lambda _: ray.get_runtime_context().get_node_id(), local_env_runner=False)
     assert len(set(places)) == 2
-    training.healthy_runnersdate()
+    training.update()
     assert training.healthy_runners == 2
     cluster.remove_node(worker, allow_graceful=False)
     steps = [training.num_timesteps]
     for _ in range(3):
-        training.healthy_runnersdate()
+        training.update()
         steps.append(training.num_timesteps)
     assert steps == sorted(set(steps))
     assert training.healthy_runners == 1
@@ -420,7 +420,7 @@ def test_training_goes_on_when_a_node_is_lost_and_takes_a_new_one_in(
     training.save()
     cluster.add_node(num_cpus=1)
     for _ in range(100):
-        training.healthy_runnersdate()
+        training.update()
         if training.healthy_runners == 2:
             break
     assert training.healthy_runners == 2
