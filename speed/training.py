@@ -37,8 +37,8 @@ from symphony9_env.agents.base import Positions, Rows, StoredPositions
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.rules.state import States
 from training.config import Settings, parse_settings
-from training.network import make_card, weights_of
-from training.opponent_pool import Pool
+from training.network import export_weights, make_card
+from training.opponent_pool import OpponentPool
 from training.train import make_env, make_model
 from training.vec_env import SelfPlayVecEnv
 
@@ -56,7 +56,7 @@ class Frozen(SelfPlayVecEnv):
 
         def record_call(positions: Positions, rows: Rows, seats: Rows) -> Rows:
             states = positions.states
-            steps_calls[-1].append((states[rows].copy(), pool.drawn[rows, states["player"][rows]].copy()))
+            steps_calls[-1].append((states[rows].copy(), pool.member_at[rows, states["player"][rows]].copy()))
             return decide(positions, rows, seats)
 
         pool.decide = record_call  # type: ignore[method-assign]
@@ -104,7 +104,7 @@ def settings_of(num_players: int, snapshot: Path) -> Settings:
         "num_threads": 1,
         "game": {"num_players": num_players},
         "opponents": {"latest": 0, "past": 0, "fixed": fixed, "same_kind": 0},
-        "ppo": {"num_steps": STEPS},
+        "ppo": {"n_steps": STEPS},
     }
     return parse_settings(given, "benchmark")
 
@@ -114,13 +114,13 @@ def snapshot_file(num_players: int, folder: Path) -> Path:
     settings = parse_settings({"game": {"num_players": num_players}}, "benchmark")
     env = make_env(settings, folder)
     path = folder / "snapshot.safetensors"
-    save_policy(path, make_card(settings, {}), weights_of(make_model(settings, env).policy))
+    save_policy(path, make_card(settings, {}), export_weights(make_model(settings, env).policy))
     return path
 
 
 def plain_env(settings: Settings, snapshot: Path) -> VecEnv:
     others: Any = [str(snapshot)] * 3 + ["planner"]
-    options = settings.game.model_dump()
+    options = settings.game.as_json()
 
     def maker(number: int) -> Any:
         named = [others[(number + place) % 4] for place in range(settings.game.num_players - 1)]
@@ -176,11 +176,11 @@ def measure(num_players: int, rounds: int, folder: Path) -> dict[str, Any]:
     settings = settings_of(num_players, snapshot)
     ppo = settings.ppo
     ours = make_env(settings, folder)
-    pool = Pool(settings.opponents, ppo.num_games, num_players, folder, settings.seed)
-    bound = Frozen(ppo.num_games, pool, settings.game.options(), settings.seed)
+    pool = OpponentPool(settings.opponents, ppo.n_envs, num_players, folder, settings.seed)
+    bound = Frozen(ppo.n_envs, pool, settings.game.options(), settings.seed)
     models = {"ours": prepared(make_model(settings, ours)), "bound": prepared(make_model(settings, bound))}
     bound.record(STEPS)
-    small = settings.model_copy(update={"ppo": ppo.model_copy(update={"num_steps": STEPS * 32, "batch_size": 512})})
+    small = settings.model_copy(update={"ppo": ppo.model_copy(update={"n_steps": STEPS * 32, "batch_size": 512})})
     models["plain"] = prepared(make_model(small, plain_env(settings, snapshot)))  # type: ignore[arg-type]
     rates: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in models} for kind in ("rollout", "whole")}
     for _ in range(rounds):

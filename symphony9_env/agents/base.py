@@ -76,6 +76,9 @@ class Agent(ABC):
     def check_players(self, num_players: int) -> None:  # noqa: B027
         """Raise a ValueError if it can't play games of this many players."""
 
+    def close(self) -> None:  # noqa: B027
+        """Release resources."""
+
     def __repr__(self) -> str:
         return f"<agent {self.name!r}, seed {self.seed}>"
 
