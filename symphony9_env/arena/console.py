@@ -1,24 +1,28 @@
-"""What the commands have in common: arguments, one-line errors, text tables."""
+"""Helpers of the commands: arguments, one-line errors, text output."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from symphony9_env.options import VARIANT_FIELDS, Variant
+
+if TYPE_CHECKING:
+    from symphony9_env.arena.results import MatchResult
 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that shows the module's docstring as help and reports an error in one line."""
+    """An argument parser that prints the module's docstring as help and reports an error in one line."""
 
     def __init__(self, command: str, about: str | None) -> None:
         super().__init__(prog=command, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message: str) -> NoReturn:
+        """Print the error in one line and exit with status 2."""
         self.exit(2, f"{self.prog}: {message} (--help shows what is allowed)\n")
 
 
@@ -69,7 +73,7 @@ def add_variant_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_variant(arguments: argparse.Namespace) -> Variant:
-    """Return the variant that was chosen; a component file is read at once, so that errors in it come early."""
+    """Return the chosen variant; read its component file at once, so that an error in it is reported early."""
     variant = Variant(**{option.name: getattr(arguments, option.name) for option in VARIANT_FIELDS})
     variant.load_components()
     return variant
@@ -89,22 +93,24 @@ def format_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def format_percent(share: float) -> str:
+    """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
-def format_interval(interval: Sequence[float], show: Callable[[float], str]) -> str:
-    return f"{show(interval[0])} … {show(interval[1])}"
+def format_interval(interval: Sequence[float], format_number: Callable[[float], str]) -> str:
+    """Return the two ends of an interval, each formatted by `format_number`."""
+    return f"{format_number(interval[0])} … {format_number(interval[1])}"
 
 
-def format_matches(title: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Return the win rates of one agent against tables full of another, as text."""
-    cells = [
+def format_matches(title: str, matches: Sequence[MatchResult]) -> str:
+    """Return the win rates of agents alone against opponents who are all the same agent, as a text table."""
+    rows = [
         [
-            f"{row['agent']} against {row['against']}",
-            format_percent(row["win_rate"]),
-            format_interval(row["win_rate_95"], format_percent),
-            row["games"],
+            f"{match['agent']} against {match['against']}",
+            format_percent(match["win_rate"]),
+            format_interval(match["win_rate_95"], format_percent),
+            match["games"],
         ]
-        for row in rows
+        for match in matches
     ]
-    return format_table([title, "wins", "95 %", "games"], cells)
+    return format_table([title, "win rate", "95 %", "games"], rows)

@@ -43,10 +43,10 @@ from symphony9_env.arena.console import (
     positive_int,
     read_variant,
 )
-from symphony9_env.arena.games_csv import lines_of, record_of
+from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
 from symphony9_env.arena.report import write_report
-from symphony9_env.arena.results import Games, Results, summarise
+from symphony9_env.arena.results import GameData, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
@@ -135,7 +135,7 @@ class Tournament:
     @property
     def num_played(self) -> int:
         """The number of games in the folder."""
-        return len(self.folder.lines) // self.variant.num_players
+        return len(self.folder.rows) // self.variant.num_players
 
     def play(self, num_games: int) -> None:
         """Play up to this many games, in batches of about two seconds that are saved as soon as they are over."""
@@ -150,7 +150,7 @@ class Tournament:
                 agent.close()
 
     def _play_batches(self, wanted: int) -> None:
-        # Games with agents outside this package may take long: each is saved as soon as it is over.
+        # GameData with agents outside this package may take long: each is saved as soon as it is over.
         is_external = any(isinstance(agent, ExternalAgent) for agent in self.players)
         smallest, largest = (1, 1) if is_external else (self.variant.num_players, MAX_BATCH)
         batch = smallest
@@ -171,14 +171,14 @@ class Tournament:
                 folder.mkdir(exist_ok=True)
                 seated = [self.players[agent] for agent in one.game.agents]
                 players = [{"name": agent.name, "agent": agent.spec or agent.name} for agent in seated]
-                record = Record({**record_of(one, self.variant), "players": players})
+                record = Record({**make_game_record(one, self.variant), "players": players})
                 records.save(record, folder / f"game-{one.game.number}.json")
-        self.folder.add([line for one in played for line in lines_of(one, self.names, self.variant)])
+        self.folder.add([line for one in played for line in make_rows(one, self.names, self.variant)])
 
-    def games(self) -> Games:
+    def games(self) -> GameData:
         """Return the games played so far, without agents that have not played yet (after a stop)."""
-        played = {line["agent"] for line in self.folder.lines}
-        return Games(self.folder.lines, [name for name in self.names if name in played], self.variant.num_players)
+        played = {line["agent"] for line in self.folder.rows}
+        return GameData(self.folder.rows, [name for name in self.names if name in played], self.variant.num_players)
 
     def results(self) -> Results:
         """Return the results of the games played so far."""

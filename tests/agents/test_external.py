@@ -97,7 +97,7 @@ def test_a_message_has_the_events_of_the_whole_game() -> None:
 @given(positions(), rngs())
 def test_games_that_the_seat_can_not_tell_apart_give_the_same_message(env: RawEnv, rng: np.random.Generator) -> None:
     assume(not all(env.terminations.values()))
-    assert make_message(env.resampled(env.deciding_seat, rng), 0) == make_message(env, 0)
+    assert make_message(env.resample(env.deciding_seat, rng), 0) == make_message(env, 0)
 
 
 def test_messages_of_a_batch_are_those_of_single_games() -> None:

@@ -11,7 +11,7 @@ from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents import Agent, AgentFailed, AgentMessage, ExternalAgent
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.transports import FunctionTransport
-from symphony9_env.arena.games_csv import lines_of, record_of
+from symphony9_env.arena.games_csv import make_rows, make_game_record
 from symphony9_env.arena.matches import Game, Schedule, list_lineups, play
 from symphony9_env.options import Variant
 from symphony9_env.records import replay
@@ -85,7 +85,7 @@ def test_games_are_those_of_the_environment() -> None:
     for move in played.moves:
         assert players[env.deciding_seat].choose(env) == move
         env.step(move)
-    assert env.record() == record_of(played, Variant(num_players=2))
+    assert env.record() == make_game_record(played, Variant(num_players=2))
     assert env.states.tobytes() == played.final.tobytes()
 
 
@@ -127,8 +127,8 @@ def test_lines_tell_what_happened(num_players: int) -> None:
     players = [agents.make(name, seed=1) for name in names]
     game = Game(3, 1, 99, tuple([0, 1, 0, 1][:num_players]))
     played = play([game], players, options)[0]
-    lines = lines_of(played, names, options)
-    record = record_of(played, options)
+    lines = make_rows(played, names, options)
+    record = make_game_record(played, options)
     *_, last = replay(record)
     assert [line["score"] for line in lines] == record["result"]["scores"]
     for seat, line in enumerate(lines):
