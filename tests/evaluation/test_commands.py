@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ def run_module(module: str, *arguments: str) -> subprocess.CompletedProcess[str]
 def test_help_has_examples(module: str) -> None:
     done = run_module(module, "--help")
     assert done.returncode == 0, done.stderr
-    assert f"python -m evaluation.{module} --agent" in done.stdout or f"symphony9 {module} --agent" in done.stdout
+    assert re.search(rf"^    (python -m evaluation\.|symphony9 ){module} --", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
