@@ -7,7 +7,6 @@ after the other, each chunk once.
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,7 +43,7 @@ def collect_demonstrations(settings: Settings, seed: int) -> Demonstrations:
     """Play one game on every row of a batch and return all decisions."""
     cloning = settings.behaviour_cloning
     batch = BatchedGames(CHUNK_SIZE, seed=seed, **settings.game.options().as_keywords())
-    with closing(agents.make(cloning.agent or "planner", seed=seed)) as teacher:
+    with agents.make(cloning.agent or "planner", seed=seed) as teacher:
         return _play(batch, teacher, cloning.random_move_probability, seed)
 
 

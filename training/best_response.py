@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,10 +38,10 @@ def response_settings(agent: str, variant: Variant, steps: int, seed: int, num_t
         "behaviour_cloning": {"games": CLONING_GAMES},
         "temperature": 0,
     }
-    with closing(agents.make(agent, seed=seed)) as frozen:
-        policy, path = frozen, agent
-        if isinstance(policy, ShippedPolicy):
-            policy, path = policy.for_players(variant.num_players), str(shipped_path(variant.num_players))
+    policy = agents.make(agent, seed=seed)
+    path = policy.spec
+    if isinstance(policy, ShippedPolicy):
+        policy, path = policy.for_players(variant.num_players), str(shipped_path(variant.num_players))
     if isinstance(policy, PolicyAgent):
         card = policy.card
         given["network"] = {"kind": card.network, "hidden": list(card.hidden), "activation": card.activation}

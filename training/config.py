@@ -10,7 +10,6 @@ import dataclasses
 import difflib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -166,7 +165,7 @@ class Settings(Section):
             raise ValueError("opponents: all weights are 0; at least one must be positive")
         imitated = [] if self.behaviour_cloning.agent is None else [self.behaviour_cloning.agent]
         for name in (*self.opponents.fixed, *self.evaluation.opponents, *imitated):
-            with closing(agents.make(name, seed=0)) as agent:
+            with agents.make(name, seed=0) as agent:
                 agent.check_players(self.game.num_players)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import matplotlib as mpl
@@ -32,7 +31,7 @@ def evaluate(settings: Settings, card: Card, weights: Weights) -> Row:
     learner = PolicyAgent("learner", card, weights, seed=1)
     row: Row = {}
     for name in evaluation.opponents:
-        with closing(agents.make(name, seed=2)) as opponent:
+        with agents.make(name, seed=2) as opponent:
             wins = against(learner, opponent, variant, evaluation.games, evaluation.seed)
         row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
     return row

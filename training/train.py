@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from symphony9_env import files
+from symphony9_env.agents import AgentFailed
 from symphony9_env.arena.console import Parser, run
 from training.behaviour_cloning import clone_behaviour
 from training.callbacks import TrainingCallback
@@ -75,7 +76,17 @@ def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
 
 
 def train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | None = None) -> TrainingCallback:
-    """Train from the start or from a checkpoint, until all steps are done or Ctrl-C requests a stop."""
+    """Train from the start or from a checkpoint, until all steps are done or Ctrl-C requests a stop.
+
+    Raise a ValueError if an agent outside this package gives no legal action; the last checkpoint is kept.
+    """
+    try:
+        return _train(settings, folder, checkpoint)
+    except AgentFailed as failure:
+        raise ValueError(str(failure)) from failure
+
+
+def _train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | None) -> TrainingCallback:
     # Opponents decide in small batches, in which more BLAS threads only slow each other down.
     threadpool_limits(1, user_api="blas")
     torch.set_num_threads(settings.num_threads)

@@ -10,14 +10,16 @@ import pytest
 import torch
 
 from symphony9_env import agents
+from symphony9_env.agents import registry
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.batched import BatchedGames
 from training.behaviour_cloning import collect_demonstrations, fit
+from training.checkpoints import RunFolder
 from training.config import Settings, parse_settings
 from training.network import export_weights, make_card, set_weights
-from training.train import make_env, make_model
+from training.train import make_env, make_model, train
 from training.vec_env import SelfPlayVecEnv
 
 TINY: dict[str, Any] = {
@@ -134,38 +136,63 @@ def test_shaping_is_computed_only_while_its_coefficient_is_not_zero(tmp_path: Pa
     assert np.array_equal(batch._buffers.points, points) == (coefficient == 0)
 
 
-class ClosableAgent(ScriptedAgent):
-    """A user's agent that counts how often it decides and how often it is closed."""
+class CountingAgent(ScriptedAgent):
+    """A user's agent that counts its decisions, and how often it was closed."""
 
-    decided = 0
-    closed = 0
+    num_decisions = 0
+    num_closed = 0
+
+    def __init__(self, seed: int) -> None:
+        super().__init__("greedy", seed)
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        ClosableAgent.decided += len(rows)
+        CountingAgent.num_decisions += len(rows)
         return super().decide(positions, rows)
 
     def close(self) -> None:
-        ClosableAgent.closed += 1
+        CountingAgent.num_closed += 1
 
 
-def test_the_pool_takes_every_agent_that_can_be_made_and_closes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ["search:2", "policy", "mypkg.mod:decide"]
-    original = agents.make
+@pytest.fixture
+def own_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Register the agent `counting`; return a file with two agents that are functions, one of which fails."""
+    monkeypatch.setattr(registry, "_registered", {"counting": CountingAgent})
+    monkeypatch.setattr(CountingAgent, "num_decisions", 0)
+    monkeypatch.setattr(CountingAgent, "num_closed", 0)
+    path = tmp_path / "own_agents.py"
+    path.write_text(
+        "def first(message):\n    return min(message['legal'], key=int)\n\ndef fail(message):\n    return 99\n"
+    )
+    return path
 
-    def make_agent(name: Any, seed: int | None = None, **options: Any) -> agents.Agent:
-        return ClosableAgent("greedy", seed or 0) if name == names[-1] else original(name, seed, **options)
 
-    monkeypatch.setattr(agents, "make", make_agent)
+def test_the_pool_takes_every_agent_that_can_be_made_and_closes_it(tmp_path: Path, own_agents: Path) -> None:
+    names = ["planner", "policy", "counting", f"{own_agents}:first", f"mine={own_agents}:first"]
     chosen = settings(opponents={"latest": 0, "past": 0, "fixed": dict.fromkeys(names, 1.0), "same_kind": 0})
-    assert (ClosableAgent.decided, ClosableAgent.closed) == (0, 1)  # the settings were checked
+    assert CountingAgent.num_closed == 1  # after the settings were checked
     env, _ = make(tmp_path, chosen)
     env.reset()
-    env.step(env.vector_env.batch.action_mask.argmax(1))
-    assert ClosableAgent.decided > 0
+    for _ in range(3):
+        env.step(env.vector_env.batch.action_mask.argmax(1))
+    assert set(np.unique(env.pool.member_at)) == {1, 2, 3, 4, 5}
+    assert CountingAgent.num_decisions > 0
     env.close()
-    assert ClosableAgent.closed == 2
+    assert CountingAgent.num_closed == 2
+
+
+@pytest.mark.parametrize("part", ["opponents", "evaluation", "behaviour_cloning"])
+def test_a_run_that_an_agent_fails_names_it_and_closes_all(tmp_path: Path, own_agents: Path, part: str) -> None:
+    failing = f"{own_agents}:fail"
+    fixed = {"counting": 1} | ({failing: 1} if part == "opponents" else {})
+    changes: dict[str, Any] = {"opponents": {"latest": 0, "past": 0, "fixed": fixed}}
+    if part == "evaluation":
+        changes[part] = {"opponents": [failing], "games": 3}
+    if part == "behaviour_cloning":
+        changes[part] = {"agent": failing}
+    chosen = settings(**changes)
+    with pytest.raises(ValueError, match=r"own_agents.py:fail' gave no legal action"):
+        train(chosen, RunFolder(tmp_path / "run"))
+    assert CountingAgent.num_closed == 2
 
 
 def test_the_pool_prefers_snapshots_that_still_beat_the_learner(tmp_path: Path) -> None:

@@ -217,6 +217,9 @@ def test_a_best_response_is_trained_against_one_agent(tmp_path: Path, monkeypatc
     chosen = best_response.response_settings("policy", Variant(num_players=2), 1000, 3)
     assert chosen.start_from is not None
     assert chosen.opponents.fixed == {"policy": 1}
+    labelled = best_response.response_settings(f"mine={chosen.start_from}", Variant(num_players=2), 1000, 3)
+    assert labelled.start_from == chosen.start_from
+    assert labelled.behaviour_cloning.agent is None
     assert (
         best_response.response_settings("greedy", Variant(num_players=2), 1000, 3).behaviour_cloning.agent == "planner"
     )
