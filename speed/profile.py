@@ -17,11 +17,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 
 from speed.rounds import pin_to_one_core, positive
 from symphony9_env import BatchedGames
 from symphony9_env.engine import first_illegal, sample_rows, step_rows
 from symphony9_env.rules.game import apply, legal_set, mark_legal
+from symphony9_env.setup_format import pack_box
 from symphony9_env.views.vector import encode
 
 compiled = numba.njit(error_model="numpy", nogil=True)
@@ -56,7 +58,8 @@ def copy_rows(source: Any, target: Any) -> None:
 
 def parts(games: BatchedGames, actions: Any, spare: Any) -> dict[str, Timed]:
     """Each part as a call; `measure` puts everything back after it."""
-    box, seed, buffers, rows = games._box, games._batch_seed, games._buffers, games._all_rows
+    box, seed, rows = pack_box(games.options.variant), np.uint64(games.seed), np.arange(games.num_games)
+    buffers = games.buffers
     ended = games.final_states
     return {
         "whole step": lambda: step_rows(box, seed, games.states, ended, buffers, rows, actions, 0, False),
@@ -71,7 +74,7 @@ def parts(games: BatchedGames, actions: Any, spare: Any) -> dict[str, Timed]:
 
 def moved(games: BatchedGames) -> list[Any]:
     """What a part changes, and the next must find as it was."""
-    return [games.states, *games._buffers]
+    return [games.states, *games.buffers]
 
 
 def measure(num_games: int, rounds: int) -> dict[str, float]:

@@ -1,4 +1,18 @@
-"""Game records: write, read, check and replay games as plain JSON data."""
+"""Game records: write, read, check and replay games as plain JSON data (`symphony9-record/1`).
+
+A record holds the whole deal, hidden information included. Do not give one to a player: `seat_view` has what a seat
+may know.
+
+>>> from symphony9_env import records, symphony9_v0
+>>> env = symphony9_v0.raw_env(num_players=2)
+>>> env.reset(seed=7)
+>>> env.step(0)
+>>> record = env.record()
+>>> record
+<game record: 2 players, seed 7, 1 moves, not over>
+>>> [len(step.history) for step in records.replay(record)]
+[0, 1]
+"""
 
 from __future__ import annotations
 
@@ -7,9 +21,10 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, Unpack
 
 from symphony9_env import actions
+from symphony9_env.components import MUSICIANS, PLAYER_COUNTS
 from symphony9_env.files import write_text
 from symphony9_env.options import OptionValues, check_num_players
 from symphony9_env.rules.chance import MAX_SEED
@@ -24,8 +39,46 @@ FORMAT: Final = "symphony9-record/1"
 _TOLERANCE: Final = 1e-6  # scores may be thirds
 
 
+class SetupJson(TypedDict):
+    """A deal."""
+
+    start_player: int  # the seat that starts round one
+    tracks: dict[Annotated[str, MUSICIANS], list[tuple[int, int]]]  # spaces left to right: reputation, cubes
+    scoring: dict[Annotated[str, MUSICIANS], str]  # the scoring tile's number and side, such as 4A
+    budget: list[int]  # the royal budget tokens, one for each round
+    starting_cubes: list[list[Annotated[str, MUSICIANS]]]  # by seat; with two players a third list is the bot's
+    bot_tiles: NotRequired[list[tuple[int, int, int]]]  # with two players: one tile for each round
+
+
+class ResultJson(TypedDict):
+    """How a game ended."""
+
+    scores: list[float]  # points by seat
+    winners: list[str]  # such as player_1; more than one after a tie
+
+
+class PlayerJson(TypedDict):
+    """Who played a seat."""
+
+    name: str
+    agent: str | None  # as `agents.make` takes it; null for a person
+
+
+class RecordJson(TypedDict):
+    """A game record. It holds hidden information and is not meant for players."""
+
+    format: str
+    num_players: Annotated[int, PLAYER_COUNTS]
+    seed: NotRequired[int | None]  # a note: the set-up decides
+    discussion: NotRequired[bool]  # false if it is missing
+    setup: SetupJson
+    actions: list[tuple[str, str]]  # player and action, such as ["player_2", "take handel"]
+    result: NotRequired[ResultJson]  # once the game is over
+    players: NotRequired[list[PlayerJson]]  # by seat, if a tournament or the web server wrote the record
+
+
 class Record(dict[str, Any]):
-    """A game record: a dictionary of plain JSON data (`symphony9-record/1`) that prints as one short line."""
+    """A game record: a dictionary in the form of `RecordJson` that prints as one short line."""
 
     def __repr__(self) -> str:
         moves = f"{len(self.get('actions', ()))} moves"

@@ -65,7 +65,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     >>> env = RawEnv(num_players=2)
     >>> env.reset(seed=7)
     >>> env
-    <RawEnv: 2 players, seed 7, round 1, player_0 to decide (take)>
+    <RawEnv: 2 players, seed 7, round 1, player_1 to decide (take)>
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -124,6 +124,11 @@ class RawEnv(AECEnv[str, Observation, int]):
     def history(self) -> tuple[tuple[int, int], ...]:
         """All moves so far as (seat, action), closed hands included."""
         return tuple(self._history)
+
+    @property
+    def cumulative_rewards(self) -> dict[str, float]:
+        """What each agent has received since its last action, as `last()` reports it."""
+        return dict(self._cumulative_rewards)
 
     def moves(self, row: int = 0) -> list[int]:
         """Return the actions played so far, closed hands included."""
