@@ -37,7 +37,7 @@ from symphony9_env.schemas import FOLDER, path_of
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-# The formats and the types that describe them.
+# The formats and the types that describe them; types after a comma go into the definitions only.
 FORMATS: Final = {
     "symphony9-agent/1": "symphony9_env.agents.message:AgentMessage",
     "symphony9-event/1": "symphony9_env.events:EventJson",
@@ -54,9 +54,12 @@ Schema = dict[str, Any]
 
 def make_schema(name: str) -> Schema:
     """Return the JSON Schema of a format."""
-    module, _, attribute = FORMATS[name].partition(":")
+    module, _, attributes = FORMATS[name].partition(":")
+    root, *others = (getattr(importlib.import_module(module), attribute) for attribute in attributes.split(","))
     definitions: dict[str, Schema] = {}
-    body = _describe_class(getattr(importlib.import_module(module), attribute), definitions)
+    body = _describe_class(root, definitions)
+    for other in others:
+        _describe(other, definitions)
     schema = {"$schema": DIALECT, "$id": f"urn:{name.replace('/', ':')}", "title": name, **body}
     return {**schema, "$defs": dict(sorted(definitions.items()))} if definitions else schema
 
@@ -69,10 +72,10 @@ def _describe_class(kind: Any, definitions: dict[str, Schema]) -> Schema:
         is_optional = get_origin(hint) is NotRequired
         about = {"description": comments[field]} if comments.get(field) else {}
         properties[field] = {**_describe(get_args(hint)[0] if is_optional else hint, definitions), **about}
-        if not is_optional:
+        if not is_optional and field not in getattr(kind, "__optional_keys__", ()):
             required.append(field)
     for name, described in FORMATS.items():
-        if described == f"{kind.__module__}:{kind.__name__}" and "format" in properties:
+        if described.partition(",")[0] == f"{kind.__module__}:{kind.__name__}" and "format" in properties:
             properties["format"] = {"const": name}
     about = {"description": inspect.cleandoc(kind.__doc__)} if kind.__doc__ else {}
     return {"type": "object", **about, "properties": properties, "required": required}
