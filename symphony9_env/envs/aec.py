@@ -14,7 +14,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.actions import BID, HANDS, NAMES, num_actions
+from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.events import EventBuffer
@@ -28,7 +28,7 @@ from symphony9_env.rules.state import DECISIONS, NONE, OVER, States, new_states
 from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box, write_setup
 from symphony9_env.views import STATE_SIZE, observation_size, resample, seat_view
-from symphony9_env.views.moves import last_bid
+from symphony9_env.views.moves import replace_bids
 from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
 
@@ -170,10 +170,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         twin.render_mode = None
         twin._seed = twin._last_seed = None  # the seed would reveal the true deal
         twin._states = resample(self._states, seat, rng)
-        for player in range(self.options.num_players):
-            total, token = (int(twin._states[name][0, player]) for name in ("hand", "hand_token"))
-            if total != NONE:
-                twin._history[last_bid(twin._history, player)] = (player, BID + HANDS.index((total, token)))
+        twin._history = replace_bids(twin._states, 0, self._history)
         return twin
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
