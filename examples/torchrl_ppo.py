@@ -71,8 +71,8 @@ def make_networks(env: PettingZooWrapper) -> tuple[ProbabilisticActor, ValueOper
     return policy, ValueOperator(MLP(out_features=1, **layers), in_keys=[OBSERVATION])
 
 
-def own_decisions(frames: TensorDictBase, seat: int) -> TensorDict:
-    """Return one seat's decisions, each with its reward until the seat's next one; the last, still open, is left out."""
+def extract_decisions(frames: TensorDictBase, seat: int) -> TensorDict:
+    """Return one seat's decisions but the last, each with the seat's reward until its next decision."""
     turns = frames["agents", "mask"][:, seat].nonzero()[:, 0]
     now, then = turns[:-1], turns[1:]
     rewards, ends = frames["next", "agents", "reward"][:, seat], frames["next", "done"].long()
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     losses = []
     for batch, frames in enumerate(collector, 1):
         with torch.no_grad():
-            data = torch.cat([advantage(own_decisions(frames, seat)) for seat in range(args.num_players)])
+            data = torch.cat([advantage(extract_decisions(frames, seat)) for seat in range(args.num_players)])
         for _ in range(8):
             for rows in torch.split(torch.randperm(len(data)), 128):
                 parts = loss(data[rows])

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from symphony9_env import BatchedGames, __version__, agents, records, schemas, symphony9_v0
+from symphony9_env.agents.external import AgentFailed
 from symphony9_env.arguments import (
     INTERRUPTED,
     WRONG_USE,
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, AgentFailed) as error:
         print(f"symphony9: {error}", file=sys.stderr)
         return WRONG_USE
     except KeyboardInterrupt:

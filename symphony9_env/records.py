@@ -87,7 +87,7 @@ class Record(dict[str, Any]):
 
 
 def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | None, index: int = 0) -> Record:
-    """Return a game's record: its set-up, the actions so far as (player, number), and the result once it is over."""
+    """Return the record of game `index`; `history` holds its moves so far as (seat, action)."""
     record = Record(
         {
             "format": FORMAT,
@@ -108,10 +108,10 @@ def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | 
 
 
 def replay(record: Any, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
-    """Play a record again: yield one `raw_env`, first as dealt, then again after each action.
+    """Play a record again: yield the same `raw_env` again and again, first as dealt, then after each action.
 
-    The record decides the number of players, the discussion and the deal; other options (ledger, reward, render_mode
-    ...) are free. A record that does not fit the rules raises a ValueError with the action and the reason.
+    The record determines the number of players, the discussion and the deal; all other options may be chosen. A record
+    that breaks the rules raises a ValueError that names the action and the reason.
 
     >>> from symphony9_env import symphony9_v0
     >>> env = symphony9_v0.raw_env(num_players=2)
@@ -149,7 +149,7 @@ def _play(env: RawEnv, record: Record) -> Iterator[RawEnv]:
 
 
 def _check(record: Any) -> Record:
-    """Check the shape of every part of a record; whether it fits the rules shows when it is played."""
+    """Check the form of every part of a record; whether it follows the rules is checked when it is played."""
     if not isinstance(record, Mapping):
         raise ValueError(f"record: must be a JSON object, not {type(record).__name__}")
     if record.get("format") != FORMAT:
@@ -173,7 +173,7 @@ def _check(record: Any) -> Record:
             **record,
             "num_players": check_num_players(record["num_players"]),
             "discussion": record.get("discussion", False),
-            "seed": seed if is_seed else None,  # only a note
+            "seed": seed if is_seed else None,  # a note that nothing depends on
         }
     )
 
@@ -209,12 +209,12 @@ def dumps(record: Mapping[str, Any]) -> str:
 
 
 def save(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a record as JSON, atomically."""
+    """Write a record to a JSON file, atomically; pipes and devices are written to directly."""
     _check(record)
     target = Path(os.path.realpath(path))
     text = dumps(record) + "\n"
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device: written to, not replaced
+        if target.exists() and not target.is_file():  # a pipe or a device can't be replaced by renaming
             target.write_text(text, encoding="utf-8")
         else:
             write_text(target, text)
@@ -223,7 +223,12 @@ def save(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Record:
-    """Read a record file. Whether it fits the rules shows when it is replayed."""
+    """Read a record file and check its form; `replay` checks that it follows the rules.
+
+    >>> load("missing.json")
+    Traceback (most recent call last):
+    ValueError: missing.json: can't be read: No such file or directory
+    """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -11,6 +11,7 @@ from symphony9_env import arguments
 from symphony9_env.arguments import INTERRUPTED, WRONG_USE, add_variant_arguments, format_variant, read_variant
 
 __all__ = [
+    "INTERRUPTED",
     "Parser",
     "add_variant_arguments",
     "format_interval",
