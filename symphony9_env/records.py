@@ -108,7 +108,7 @@ def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | 
 
 
 def replay(record: Any, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
-    """Play a record again: yield the same `raw_env` again and again, first as dealt, then after each action.
+    """Play a record again: yield one `raw_env`, the same object each time, as dealt and then after each action.
 
     The record determines the number of players, the discussion and the deal; all other options may be chosen. A record
     that breaks the rules raises a ValueError that names the action and the reason.
