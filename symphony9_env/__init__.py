@@ -28,6 +28,8 @@ internal and may change without notice, except what `docs/` names.
 ...     env.step(None if terminated else planner.choose(env))
 """
 
+__version__ = "0.1.0.dev0"  # first: modules that are imported below may read it
+
 import gymnasium
 from pettingzoo import register
 from pettingzoo.env_registry.registration import aec_registry
@@ -38,7 +40,6 @@ from symphony9_env.envs.vector import Symphony9VectorEnv
 from symphony9_env.options import EnvOptions, Variant
 from symphony9_env.views import SeatView, describe, observation_fields, seat_view
 
-__version__ = "0.1.0.dev0"
 __all__ = [
     "BatchedGames",
     "EnvOptions",

@@ -18,7 +18,7 @@ import json
 import re
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import (
     Annotated,
     Any,
@@ -114,11 +114,11 @@ def _describe_generic(origin: Any, arguments: tuple[Any, ...], definitions: dict
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):
         return {"anyOf": [_describe(argument, definitions) for argument in arguments]}
-    if origin is dict:
+    if origin in (dict, Mapping):
         names = _describe(arguments[0], definitions)
         about = {"propertyNames": {"enum": names["enum"]}} if "enum" in names else {}
         return {"type": "object", **about, "additionalProperties": _describe(arguments[1], definitions)}
-    if origin is list or (origin is tuple and arguments[-1] is ...):
+    if origin in (list, Sequence) or (origin is tuple and arguments[-1] is ...):
         return {"type": "array", "items": _describe(arguments[0], definitions)}
     if origin is tuple:
         items = [_describe(argument, definitions) for argument in arguments]
