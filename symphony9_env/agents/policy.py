@@ -49,6 +49,14 @@ class Card:
         return SHAPES[self.network](self.hidden, self.ledger)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PolicyDescription(Card):
+    """A card, and the observation layout that the weights fit: the JSON in the metadata of a policy file."""
+
+    layout_version: int
+    layout_hash: str
+
+
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
     """Write a policy file atomically; `weights` must have the names and shapes of `card.shapes()`."""
     target = Path(path)

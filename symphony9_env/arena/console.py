@@ -5,25 +5,34 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from symphony9_env.options import VARIANT_FIELDS, Variant
+from symphony9_env import arguments
+from symphony9_env.arguments import INTERRUPTED, WRONG_USE, add_variant_arguments, format_variant, read_variant
 
 if TYPE_CHECKING:
     from symphony9_env.arena.results import MatchResult
 
-INTERRUPTED: Final = 130  # exit status after Ctrl-C
+__all__ = [
+    "INTERRUPTED",
+    "Parser",
+    "add_variant_arguments",
+    "format_interval",
+    "format_matches",
+    "format_percent",
+    "format_table",
+    "format_variant",
+    "positive_int",
+    "read_variant",
+    "run",
+]
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that prints the module's docstring as help and reports an error in one line."""
+class Parser(arguments.Parser):
+    """A parser that shows the module's docstring as help and reports an error in one line."""
 
     def __init__(self, command: str, about: str | None) -> None:
-        super().__init__(prog=command, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def error(self, message: str) -> NoReturn:
-        """Print the error in one line and exit with status 2."""
-        self.exit(2, f"{self.prog}: {message} (--help shows what is allowed)\n")
+        super().__init__(prog=command, description=about)
 
 
 def run(command: str, main: Callable[[], None]) -> int:
@@ -32,22 +41,10 @@ def run(command: str, main: Callable[[], None]) -> int:
         main()
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
-        return 2
+        return WRONG_USE
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
-
-
-def format_variant(variant: Variant) -> list[str]:
-    """Return the arguments from which `read_variant` reads this variant."""
-    given: list[str] = []
-    for name, value in variant.as_json().items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            given += [flag] if value else []
-        elif value is not None:
-            given += [flag, str(value)]
-    return given
 
 
 def positive_int(text: str) -> int:
@@ -55,28 +52,6 @@ def positive_int(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number from 1 up")
     return int(text)
-
-
-def add_variant_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add an argument for every option of a `Variant`."""
-    group = parser.add_argument_group("the game")
-    for option in VARIANT_FIELDS:
-        flag = f"--{option.name.replace('_', '-')}"
-        about, choices = option.metadata["help"], option.metadata["choices"]
-        if isinstance(option.default, bool):
-            group.add_argument(flag, action="store_true", help=about)
-            continue
-        allowed = f": {', '.join(map(str, choices))}" if choices else ""
-        default = "" if option.default is None else f" (default: {option.default})"
-        kind = int if isinstance(option.default, int) else str
-        group.add_argument(flag, type=kind, default=option.default, help=f"{about}{allowed}{default}")
-
-
-def read_variant(arguments: argparse.Namespace) -> Variant:
-    """Return the chosen variant; read its component file at once, so that an error in it is reported early."""
-    variant = Variant(**{option.name: getattr(arguments, option.name) for option in VARIANT_FIELDS})
-    variant.load_components()
-    return variant
 
 
 def format_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
