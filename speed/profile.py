@@ -23,7 +23,6 @@ from symphony9_env import BatchedGames
 from symphony9_env.arena.console import Parser, positive_int
 from symphony9_env.engine import first_illegal, sample_rows
 from symphony9_env.rules.game import apply, legal_set, mark_legal
-from symphony9_env.setup_format import pack_box
 from symphony9_env.views.vector import encode
 
 compile_loop = numba.njit(error_model="numpy", nogil=True)

@@ -150,7 +150,7 @@ class Tournament:
                 agent.close()
 
     def _play_batches(self, wanted: int) -> None:
-        # GameData with agents outside this package may take long: each is saved as soon as it is over.
+        # Games with agents outside this package may take long: each is saved as soon as it is over.
         is_external = any(isinstance(agent, ExternalAgent) for agent in self.players)
         smallest, largest = (1, 1) if is_external else (self.variant.num_players, MAX_BATCH)
         batch = smallest
@@ -186,7 +186,7 @@ class Tournament:
 
     def finish(self, command: str) -> tuple[Results, Path]:
         """Write results.json, report.html and, if there are records, watch.html."""
-        results = {**self.results(), "command": command}
+        results: Results = {**self.results(), "command": command}
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
         if kept:

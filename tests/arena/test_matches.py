@@ -11,7 +11,7 @@ from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents import Agent, AgentFailed, AgentMessage, ExternalAgent
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.transports import FunctionTransport
-from symphony9_env.arena.games_csv import make_rows, make_game_record
+from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import Game, Schedule, list_lineups, play
 from symphony9_env.options import Variant
 from symphony9_env.records import replay

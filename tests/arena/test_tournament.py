@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
