@@ -42,9 +42,13 @@ def test_a_replay_has_every_position_with_its_move_and_log_lines(path: Path) -> 
     (replay,) = read_replays([path], "policy", 0)
     frames = replay["frames"]
     assert len(frames) == len(record["actions"]) + 1
-    assert [f"player_{frame['move']['seat']}" for frame in frames[:-1]] == [player for player, _ in record["actions"]]
-    assert [frame["move"]["name"] for frame in frames[:-1]] == [name for _, name in record["actions"]]
-    assert [line["total"] for line in frames[-1]["position"]["score_sheet"]] == record["result"]["scores"]
+    moves = [frame["move"] for frame in frames]
+    assert moves.pop() is None
+    made = [[f"player_{move['seat']}", move["name"]] for move in moves if move is not None]
+    assert made == record["actions"]
+    sheet = frames[-1]["position"]["score_sheet"]
+    assert sheet is not None
+    assert [line["total"] for line in sheet] == record["result"]["scores"]
     assert all(frame["log"] for frame in frames)
 
 
@@ -161,7 +165,7 @@ def test_a_page_leaves_out_what_does_not_change(path: Path) -> None:
     (page_replay,) = json.loads(data[1])["replays"]
     restored: list[Any] = []
     for frame in page_replay["frames"]:
-        before = restored[-1] if restored else {"position": {}, "own": [None] * 3}
+        before: Any = restored[-1] if restored else {"position": {}, "own": [None] * 3}
         own = [now or past for now, past in zip(frame["own"], before["own"], strict=True)]
         restored.append({**frame, "position": {**before["position"], **frame["position"]}, "own": own})
     assert restored == json.loads(json.dumps(replay["frames"]))
