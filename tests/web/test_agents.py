@@ -118,3 +118,13 @@ def test_the_form_of_the_lobby_is_derived_from_the_variant(tmp_path: Path) -> No
     assert (by_name["discussion"]["kind"], by_name["discussion"]["default"]) == ("flag", False)
     assert by_name["components"]["kind"] == "text"
     assert all(option["help"] for option in answer["options"])
+
+
+def test_a_function_in_a_file_of_the_user_plays_on_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def choose(message):\n    return min(message['legal'], key=int)\n")
+    with run_server(tmp_path / "games", allow_external_agents=True) as (client, store):
+        (token,) = create_table(client, store, None, f"mine={file}:choose", seed=1)
+        assert get_seat(client, token)["players"][1]["name"] == "mine"
+        play_random_moves(client, [token], np.random.default_rng(0))
+        assert store.tables["0001"].is_over
