@@ -50,8 +50,8 @@ from symphony9_env.arena.results import GameData, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
-from symphony9_env.replay.html_export import replay_page
-from symphony9_env.replay.replay_data import read_games
+from symphony9_env.replay.html_export import make_page
+from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.setup_format import pack_box
 
@@ -190,7 +190,7 @@ class Tournament:
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
         if kept:
-            self.folder.write("watch.html", replay_page(read_games(kept, policy=agents.SHIPPED, search=0)))
+            self.folder.write("watch.html", make_page(read_replays(kept, policy=agents.SHIPPED, search=0)))
         return results, write_report(self.folder, results, self.games(), [file.name for file in kept])
 
 
