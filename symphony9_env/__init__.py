@@ -10,7 +10,7 @@ from pettingzoo.env_registry.registration import aec_registry
 
 from symphony9_env.batched import BatchedGames
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 __all__ = ["BatchedGames"]
 
 _ID = "symphony9/symphony9-v0"

@@ -33,28 +33,57 @@
         byId(`seat-${place}`).focus();
       };
       const text = (field, label, placeholder) =>
-        h("input", { "aria-label": label, placeholder, value: seat[field], maxlength: field === "name" ? 30 : 300, autocomplete: "off", oninput: (event) => (seat[field] = event.target.value) });
+        h("input", {
+          "aria-label": label,
+          placeholder,
+          value: seat[field],
+          maxlength: field === "name" ? 30 : 300,
+          autocomplete: "off",
+          oninput: (event) => (seat[field] = event.target.value),
+        });
       return h(
         "li",
         {},
         h("span", { class: `dot seat-${place}`, "aria-hidden": "true" }),
-        h("select", { id: `seat-${place}`, "aria-label": `Seat ${place + 1}`, onchange: change }, kinds.map((kind) => option(kind, seat.kind))),
-        seat.kind === PERSON ? text("name", `Name at seat ${place + 1}`, `Player ${place + 1}`) : null,
-        seat.kind === OTHER ? text("other", `Agent at seat ${place + 1}`, "runs/mine/best.safetensors or search:200") : null,
+        h(
+          "select",
+          { id: `seat-${place}`, "aria-label": `Seat ${place + 1}`, onchange: change },
+          kinds.map((kind) => option(kind, seat.kind)),
+        ),
+        seat.kind === PERSON
+          ? text("name", `Name at seat ${place + 1}`, `Player ${place + 1}`)
+          : null,
+        seat.kind === OTHER
+          ? text("other", `Agent at seat ${place + 1}`, "runs/mine/best.safetensors or search:200")
+          : null,
       );
     });
     byId("seats").replaceChildren(...rows);
   }
 
   function wish() {
-    const chosen = seats.slice(0, numPlayers()).map((seat) => (seat.kind === PERSON ? { name: seat.name } : { agent: seat.kind === OTHER ? seat.other : seat.kind }));
+    const chosen = seats
+      .slice(0, numPlayers())
+      .map((seat) =>
+        seat.kind === PERSON
+          ? { name: seat.name }
+          : { agent: seat.kind === OTHER ? seat.other : seat.kind },
+      );
     const seed = byId("seed").value.trim();
-    if (seed && !(/^\d{1,16}$/.test(seed) && Number.isSafeInteger(Number(seed)))) throw new Error(`Seed ${seed}: needed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+    if (seed && !(/^\d{1,16}$/.test(seed) && Number.isSafeInteger(Number(seed))))
+      throw new Error(
+        `Seed ${seed}: needed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+      );
     const components = byId("components").value.trim();
     return {
       seats: chosen,
       seed: seed ? Number(seed) : null,
-      options: { tracks: byId("tracks").value, scoring: byId("scoring").value, discussion: byId("discussion").checked, ...(components && { components }) },
+      options: {
+        tracks: byId("tracks").value,
+        scoring: byId("scoring").value,
+        discussion: byId("discussion").checked,
+        ...(components && { components }),
+      },
     };
   }
 
@@ -76,12 +105,39 @@
       { class: "table" },
       h("h3", {}, `Game ${table.id}`, h("small", {}, table.over ? "over" : `round ${table.round}`)),
       h("p", { class: "faint" }, table.seats.map((seat) => seat.name).join(", ")),
-      h("ul", {}, people.map((seat) => {
-        const input = h("input", { readonly: true, value: location.origin + seat.link, "aria-label": `Link of ${seat.name}` });
-        const button = h("button", { type: "button", onclick: () => copy(input, button) }, "Copy link");
-        return h("li", {}, h("a", { href: seat.link }, table.over ? `The end, as ${seat.name} sees it` : `Play as ${seat.name}`), people.length > 1 ? h("span", { class: "link" }, input, button) : null);
-      })),
-      table.over && h("p", { class: "faint" }, "Watch it again: ", h("code", {}, `symphony9 watch ${table.file}`)),
+      h(
+        "ul",
+        {},
+        people.map((seat) => {
+          const input = h("input", {
+            readonly: true,
+            value: location.origin + seat.link,
+            "aria-label": `Link of ${seat.name}`,
+          });
+          const button = h(
+            "button",
+            { type: "button", onclick: () => copy(input, button) },
+            "Copy link",
+          );
+          return h(
+            "li",
+            {},
+            h(
+              "a",
+              { href: seat.link },
+              table.over ? `The end, as ${seat.name} sees it` : `Play as ${seat.name}`,
+            ),
+            people.length > 1 ? h("span", { class: "link" }, input, button) : null,
+          );
+        }),
+      ),
+      table.over &&
+        h(
+          "p",
+          { class: "faint" },
+          "Watch it again: ",
+          h("code", {}, `symphony9 watch ${table.file}`),
+        ),
     );
   }
 
@@ -106,12 +162,16 @@
   });
 
   async function start() {
-    if (!token) return complain("This page needs the host's link, with all that stands behind the #. It was printed when the server started.");
+    if (!token)
+      return complain(
+        "This page needs the host's link, with all that stands behind the #. It was printed when the server started.",
+      );
     try {
       known = await ask(token, "/api/agents");
       byId("tracks").replaceChildren(...known.tracks.map((name) => option(name)));
       byId("scoring").replaceChildren(...known.scoring.map((name) => option(name)));
-      document.querySelectorAll("input[name=players]").forEach((input) => input.addEventListener("change", drawSeats));
+      for (const input of document.querySelectorAll("input[name=players]"))
+        input.addEventListener("change", drawSeats);
       drawSeats();
       await drawTables();
     } catch (error) {
