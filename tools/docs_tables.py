@@ -70,7 +70,8 @@ def _code(value: Any) -> str:
 
 def format_public_names() -> str:
     """Return the table of the names that `symphony9_env` exports."""
-    rows = [(f"`{name}`", _first_line(getattr(symphony9_env, name))) for name in symphony9_env.__all__]
+    names = [name for name in symphony9_env.__all__ if not name.startswith("_")]
+    rows = [(f"`{name}`", _first_line(getattr(symphony9_env, name))) for name in names]
     return format_rows("| name | |", rows)
 
 
