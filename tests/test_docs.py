@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 PAGES_WITH_CODE = ("README.md", "docs/agents.md", "docs/environment.md", "docs/evaluation.md", "docs/formats.md")
+TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examples", "tests")
 MAX_PROSE_WIDTH = 120
 
 # Words that once stood for standard terms here; docs/glossary.md has the terms.
@@ -88,6 +89,12 @@ def test_every_format_is_documented() -> None:
     text = (DOCS / "formats.md").read_text(encoding="utf-8")
     for name in set(re.findall(r"symphony9-[a-z]+/\d", sources)):
         assert f"`{name}`" in text
+
+
+def test_files_that_the_developer_guide_names_exist() -> None:
+    paths = [f"/{path.relative_to(ROOT).as_posix()}" for top in TOP_LEVEL for path in (ROOT / top).rglob("*.py")]
+    for name in re.findall(r"`([\w/]+\.py)`", (DOCS / "developer_guide.md").read_text(encoding="utf-8")):
+        assert any(path.endswith(f"/{name}") for path in paths), name
 
 
 def test_every_ruling_is_documented_and_tested() -> None:
@@ -180,9 +187,9 @@ def test_the_glossary_is_in_alphabetical_order() -> None:
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
-    """Yield every docstring of the packages, with its place."""
-    for package in ("symphony9_env", "evaluation", "training", "speed", "tools"):
-        for path in sorted((ROOT / package).rglob("*.py")):
+    """Yield every docstring of the repository, with its place."""
+    for top in TOP_LEVEL:
+        for path in sorted((ROOT / top).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                     place = f"{path.relative_to(ROOT)}, {getattr(node, 'name', 'module')}"
