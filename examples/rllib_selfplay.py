@@ -1,12 +1,12 @@
-"""Self-play with RLlib as it comes: one masked policy learns all seats by PPO.
+"""RLlib: train one masked policy for all seats by self-play with PPO.
 
     pip install "symphony9-env[rllib]"
     python examples/rllib_selfplay.py --steps 20000
 
-A step is one decision. Three things matter with this game: whole episodes (where RLlib cuts a game, it loses what
-waiting seats have decided and earned), `FreshDealsEnv` (else every batch has the same deals), and no check of the
-environment (it does not look at the mask). `python -m training.rllib` adds past selves to play against, saves, and
-policies that play in tournaments.
+A step is one decision. Three settings matter for this game: `complete_episodes` (a game cut in the middle loses the
+pending rewards of the waiting seats), `FreshDealsEnv` (otherwise every batch has the same deals), and
+`disable_env_checking` (RLlib's check ignores the mask). `python -m training.rllib` adds a pool of past policies as
+opponents, checkpoints, and policies that can play in tournaments.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from symphony9_env.integrations.rllib import FreshDealsEnv, Symphony9MultiAgentE
 SHARED = "all_seats"
 
 
-class Trained(NamedTuple):
+class TrainingResult(NamedTuple):
     module: Any
     steps: int
-    win_rate: float  # one seat, actions drawn from the policy
+    win_rate: float  # of one seat against random agents, with actions sampled from the policy
 
 
 def make_config(num_players: int, num_runners: int, seed: int) -> PPOConfig:
@@ -51,7 +51,7 @@ def make_config(num_players: int, num_runners: int, seed: int) -> PPOConfig:
             minibatch_size=128,
             num_epochs=8,
             lr=3e-4,
-            gamma=1.0,  # a game ends by itself, and only its end pays
+            gamma=1.0,  # episodes are finite, and the only reward comes at the end
             lambda_=0.95,
             entropy_coeff=0.003,
             use_kl_loss=False,
@@ -61,30 +61,30 @@ def make_config(num_players: int, num_runners: int, seed: int) -> PPOConfig:
 
 
 def play(module: Any, num_players: int, seed: int) -> bool:
-    """Whether the policy wins a game at a table of random players."""
+    """Play a game against random agents; return whether the policy wins."""
     rng = np.random.default_rng(seed)
     env = Symphony9MultiAgentEnv({"num_players": num_players})
     own = env.possible_agents[seed % num_players]
-    seen, infos = env.reset(seed=seed)
-    while seen:
-        ((agent, observation),) = seen.items()
+    observations, infos = env.reset(seed=seed)
+    while observations:
+        ((agent, observation),) = observations.items()
         action = rng.choice(np.flatnonzero(observation["action_mask"]))
         if agent == own:
             batch = {name: torch.from_numpy(values[None]) for name, values in observation.items()}
             logits = module.forward_inference({Columns.OBS: batch})[Columns.ACTION_DIST_INPUTS]
             action = torch.multinomial(torch.softmax(logits, dim=1), 1).item()
-        seen, *_, infos = env.step({agent: action})
+        observations, *_, infos = env.step({agent: action})
     return bool(infos[own]["rank"] == 1)
 
 
-def main(argv: Sequence[str] | None = None) -> Trained:
+def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Self-play with RLlib's PPO.")
-    parser.add_argument("--steps", type=int, default=20_000, help="decisions to learn from (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=20_000, help="decisions to train on (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument(
-        "--runners", type=int, default=0, help="processes that play; 0: this one (default: %(default)s)"
+        "--runners", type=int, default=0, help="processes that play; 0 for this one (default: %(default)s)"
     )
-    parser.add_argument("--games", type=int, default=200, help="to measure the win rate by (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
@@ -96,11 +96,11 @@ def main(argv: Sequence[str] | None = None) -> Trained:
         steps = int(result["env_runners"]["num_env_steps_sampled_lifetime"])
         print(f"{steps} steps: entropy {result['learners'][SHARED]['entropy']:.2f}", flush=True)
     module = algorithm.get_module(SHARED)
-    won = float(np.mean([play(module, args.num_players, args.seed + game) for game in range(args.games)]))
-    print(f"wins against random: {won:.0%} of {args.games} games; by chance {1 / args.num_players:.0%}")
+    win_rate = float(np.mean([play(module, args.num_players, args.seed + game) for game in range(args.games)]))
+    print(f"wins against random: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
     algorithm.stop()
     ray.shutdown()
-    return Trained(module, steps, won)
+    return TrainingResult(module, steps, win_rate)
 
 
 if __name__ == "__main__":

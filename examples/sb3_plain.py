@@ -1,10 +1,10 @@
-"""One seat against scripted players, with sb3-contrib's MaskablePPO as it comes.
+"""Stable-Baselines3: train one seat against scripted agents with sb3-contrib's MaskablePPO.
 
     pip install "symphony9-env[train]"
     python examples/sb3_plain.py --steps 50000
 
-sb3-contrib asks the environment for `action_masks()`, so nothing has to be wrapped. This is the short way to start:
-`python -m training.train` learns by self-play over batched games, many times as fast.
+MaskablePPO calls `action_masks()` of the environment, so no wrapper is needed. This is the simplest way to start;
+`python -m training.train` trains by self-play on batched games, many times as fast.
 """
 
 from __future__ import annotations
@@ -23,23 +23,27 @@ from torch import nn
 NUM_ENVS = 8
 
 
-class Trained(NamedTuple):
+class TrainingResult(NamedTuple):
     model: MaskablePPO
-    win_rate: float  # against the same opponents, actions drawn from the policy
+    win_rate: float  # against the same opponents, with actions sampled from the policy
 
 
 def make_envs(num_players: int, opponents: str, seed: int) -> VecEnv:
-    """A DummyVecEnv; each environment is in a Monitor and has a seed of its own."""
+    """Make a DummyVecEnv; each environment is wrapped in a Monitor and has a seed of its own."""
     options = {"num_players": num_players, "opponents": opponents, "seat": "random"}
     return make_vec_env("symphony9_env:Symphony9-v0", n_envs=NUM_ENVS, seed=seed, env_kwargs=options)
 
 
-def main(argv: Sequence[str] | None = None) -> Trained:
+def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="MaskablePPO on one seat of Symphony No. 9.")
-    parser.add_argument("--steps", type=int, default=50_000, help="own decisions to learn from (default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=50_000, help="decisions of the learner to train on (default: %(default)s)"
+    )
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
-    parser.add_argument("--opponents", default="random", help="random, greedy, ... (default: %(default)s)")
-    parser.add_argument("--games", type=int, default=200, help="to measure the win rate by (default: %(default)s)")
+    parser.add_argument(
+        "--opponents", default="random", help="an agent, such as random or greedy (default: %(default)s)"
+    )
+    parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
@@ -47,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> Trained:
     model = MaskablePPO(
         "MlpPolicy",
         envs,
-        n_steps=128,  # of each environment between updates
+        n_steps=128,
         batch_size=128,
         n_epochs=8,
-        gamma=1.0,  # a game ends by itself, and only its end pays
+        gamma=1.0,  # episodes are finite, and the only reward comes at the end
         ent_coef=0.003,
         policy_kwargs={"net_arch": [128, 128], "activation_fn": nn.ReLU},
         seed=args.seed,
@@ -61,10 +65,10 @@ def main(argv: Sequence[str] | None = None) -> Trained:
 
     fresh = make_envs(args.num_players, args.opponents, args.seed + NUM_ENVS)
     rewards, _ = evaluate_policy(model, fresh, args.games, deterministic=False, return_episode_rewards=True)
-    won = float(np.mean(np.array(rewards) > 0))
+    win_rate = float(np.mean(np.array(rewards) > 0))
     print(f"mean reward {np.mean(rewards):+.2f}")
-    print(f"wins against {args.opponents}: {won:.0%} of {args.games} games; by chance {1 / args.num_players:.0%}")
-    return Trained(model, won)
+    print(f"wins against {args.opponents}: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
+    return TrainingResult(model, win_rate)
 
 
 if __name__ == "__main__":

@@ -1,36 +1,39 @@
-"""An agent of your own as a process, for the benchmark: it reads a message a line and answers a line.
+"""An agent of your own as a process: it reads a message a line and answers a line.
 
-    python -m evaluation.benchmark --task 4p --lite --agent "stdio:python examples/stdio_agent.py"
+    symphony9 benchmark --task 4p --lite --agent "stdio:python examples/stdio_agent.py"
+    symphony9 tournament --agents "planner,mine=stdio:python examples/stdio_agent.py" --num-players 2 --out runs/mine
 
-Any language will do: docs/benchmark.md has the messages. This one takes a cube of whoever has the best reputation.
+Any language will do: docs/benchmark.md describes the messages. This agent needs nothing but the standard library. It
+takes cubes of the musician with the best reputation and contributes up to $3.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from typing import Any
 
+MOST = 3  # dollars it contributes to a concert
+
 
 def decide(message: dict[str, Any]) -> int:
-    """The number of a legal action."""
-    names = {name: int(number) for number, name in message["legal"].items()}
-    # Lines of the table: musician, rank, fame, reputation ...
-    ranks = {
-        musician: int(rank) for musician, rank in re.findall(r"^(\w+) +(\d) (?:low|medium|high)", message["text"], re.M)
-    }
-    for verb in ("take", "keep"):
-        wanted = [name for name in names if name.startswith(verb)]
-        if wanted:
-            return names[min(wanted, key=lambda name: ranks[name.split()[1]])]
-    for name in ("bid 3", "bid 2", "bid 1", "bid 0", "pass"):
-        if name in names:
-            return names[name]
-    return min(names.values())
+    """Return the number of a legal action."""
+    view = message["view"]
+    ranks = {musician["name"]: musician["rank"] for musician in view["position"]["musicians"]}
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for choice in view["choices"]:
+        by_kind.setdefault(choice["kind"], []).append(choice)
+    for kind in ("take", "keep"):
+        if kind in by_kind:
+            return int(min(by_kind[kind], key=lambda choice: ranks[choice["musician"]])["action"])
+    bids = [bid for bid in by_kind.get("bid", []) if bid["furniture"] is None and bid["amount"] <= MOST]
+    if bids:
+        return int(max(bids, key=lambda bid: bid["amount"])["action"])
+    return int(by_kind.get("pass", view["choices"])[0]["action"])
 
 
 def main() -> None:
+    """Answer every line of standard input."""
     for line in sys.stdin:
         print(json.dumps({"action": decide(json.loads(line))}), flush=True)
 

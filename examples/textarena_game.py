@@ -1,9 +1,9 @@
-"""TextArena: a game between text players, each of whom reads what it is told and answers in words.
+"""TextArena: a game between players who read text and answer with text.
 
     pip install "symphony9-env[textarena]"
     python examples/textarena_game.py --players 3 --discussion
 
-Put a language model in place of `reader`: any `textarena.Agent`, such as `ta.agents.OpenRouterAgent(model_name=...)`.
+Replace `make_reader` by a language model: any `textarena.Agent`, such as `ta.agents.OpenRouterAgent(model_name=...)`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import textarena as ta
 from symphony9_env.integrations.textarena import ENV_ID
 
 
-def reader(seed: int) -> Callable[[str], str]:
-    """A player that reads the list of legal actions and picks one: cubes if it can, and modest bids."""
+def make_reader(seed: int) -> Callable[[str], str]:
+    """Return a player that reads the list of legal actions and picks one: a cube if it can, and moderate bids."""
     rng = random.Random(seed)
 
     def answer(observation: str) -> str:
@@ -35,13 +35,15 @@ def reader(seed: int) -> Callable[[str], str]:
 def main(argv: Sequence[str] | None = None) -> dict[int, float]:
     parser = argparse.ArgumentParser(description="A game of Symphony No. 9 between text players.")
     parser.add_argument("--players", type=int, default=3, choices=(2, 3, 4))
-    parser.add_argument("--discussion", action="store_true", help="with announcements, and words with them")
+    parser.add_argument(
+        "--discussion", action="store_true", help="play with announcements and the words said with them"
+    )
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args(argv)
 
     env = ta.make(ENV_ID, discussion=args.discussion)
     env.reset(num_players=args.players, seed=args.seed)
-    players = [reader(args.seed + seat) for seat in range(args.players)]
+    players = [make_reader(args.seed + seat) for seat in range(args.players)]
     done = False
     while not done:
         seat, observation = env.get_observation()

@@ -1,14 +1,14 @@
-"""One seat against scripted players, with Tianshou's PPO.
+"""Tianshou: train one seat against scripted agents with PPO.
 
     pip install "symphony9-env[tianshou]"
     python examples/tianshou_ppo.py --steps 30000
 
-Why one seat and not Tianshou's PettingZooEnv: its on-policy algorithms read a seat's rewards, and the end of the game,
-off that seat's own steps. This game pays at its end, so every seat but the one that moved last would learn that
-nothing happens. (Off-policy, a DQN whose return horizon is longer than any game gets all rewards right, but learns
-this game slowly.) The Gymnasium environment adds up what comes to its seat between two own decisions.
+This example does not use Tianshou's PettingZooEnv, because Tianshou's on-policy algorithms take a seat's rewards and
+the end of the game only from that seat's own steps. The reward of this game comes at its end, so every seat except the
+last to move would see none. (A DQN with a return horizon longer than any game handles the rewards correctly, but learns
+this game slowly.) The Gymnasium environment adds up the rewards between two decisions of its seat.
 
-Tianshou's PPO knows no masks: the actor here takes the probability of illegal actions away by itself.
+Tianshou's PPO has no action masks, so the actor in this example masks illegal actions itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STEPS_PER_UPDATE = 1024
 
 
 class MaskInObservation(gymnasium.Wrapper[dict[str, Any], np.int64, Any, np.int64]):
-    """The mask goes where the actor finds it. Infos stay out: Tianshou's buffer takes words for missing numbers."""
+    """Put the mask into the observation and drop the infos, whose strings Tianshou's buffer can't store."""
 
     def reset(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         observation, info = self.env.reset(**kwargs)
@@ -46,7 +46,7 @@ class MaskInObservation(gymnasium.Wrapper[dict[str, Any], np.int64, Any, np.int6
 
 
 class Layers(Net):
-    """Looks at what the seat sees, not at the mask beside it."""
+    """A network whose input is the observation without the mask."""
 
     def forward(self, obs: Any, state: Any = None, info: Any = None) -> tuple[torch.Tensor, Any]:
         features, state = super().forward(obs.obs, state, info)
@@ -54,15 +54,17 @@ class Layers(Net):
 
 
 class MaskedActor(DiscreteActor):
+    """An actor that gives illegal actions a probability of zero."""
+
     def forward(self, obs: Any, state: Any = None, info: Any = None) -> tuple[torch.Tensor, Any]:
         logits, state = super().forward(obs, state, info)
         return logits.masked_fill(~torch.as_tensor(obs.mask).bool(), -torch.inf), state
 
 
-class Trained(NamedTuple):
+class TrainingResult(NamedTuple):
     policy: DiscreteActorPolicy
     losses: list[float]
-    win_rate: float  # against the same opponents, actions drawn from the policy
+    win_rate: float  # against the same opponents, with actions sampled from the policy
 
 
 def make_envs(num_players: int, opponents: str, seed: int) -> DummyVectorEnv:
@@ -76,12 +78,16 @@ def make_envs(num_players: int, opponents: str, seed: int) -> DummyVectorEnv:
     return envs
 
 
-def main(argv: Sequence[str] | None = None) -> Trained:
+def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Tianshou's PPO on one seat of Symphony No. 9.")
-    parser.add_argument("--steps", type=int, default=30_000, help="own decisions to learn from (default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=30_000, help="decisions of the learner to train on (default: %(default)s)"
+    )
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
-    parser.add_argument("--opponents", default="random", help="random, greedy, ... (default: %(default)s)")
-    parser.add_argument("--games", type=int, default=200, help="to measure the win rate by (default: %(default)s)")
+    parser.add_argument(
+        "--opponents", default="random", help="an agent, such as random or greedy (default: %(default)s)"
+    )
+    parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
@@ -97,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> Trained:
         policy=policy,
         critic=DiscreteCritic(preprocess_net=critic),
         optim=AdamOptimizerFactory(lr=3e-4),
-        gamma=1.0,  # a game ends by itself, and only its end pays
+        gamma=1.0,  # episodes are finite, and the only reward comes at the end
         ent_coef=0.003,
         max_grad_norm=0.5,
     )
@@ -122,10 +128,10 @@ def main(argv: Sequence[str] | None = None) -> Trained:
 
     test = Collector[CollectStats](policy, make_envs(args.num_players, args.opponents, args.seed + NUM_ENVS))
     rewards = test.collect(n_episode=args.games, reset_before_collect=True).returns
-    won = float(np.mean(rewards > 0))
+    win_rate = float(np.mean(rewards > 0))
     print(f"mean reward {np.mean(rewards):+.2f}")
-    print(f"wins against {args.opponents}: {won:.0%} of {args.games} games; by chance {1 / args.num_players:.0%}")
-    return Trained(policy, losses, won)
+    print(f"wins against {args.opponents}: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
+    return TrainingResult(policy, losses, win_rate)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Self-play with TorchRL: one masked policy learns all seats by PPO.
+"""TorchRL: train one masked policy for all seats by self-play with PPO.
 
     pip install "symphony9-env[torchrl]"
     python examples/torchrl_ppo.py --frames 10000
 
-A frame is one decision. TorchRL shows every seat in every frame, and `mask` names the one that decides. So each seat's
-own decisions are taken out first, as a sequence of their own, a decision's reward being all that came to the seat until
-its next one. The end of a game pays every seat in the same frame: seats that don't move last get their share too.
+A frame is one decision. TorchRL's frames contain every seat, and `mask` marks the one that decides. So each seat's own
+decisions are extracted first, as a sequence of their own; the reward of a decision is all that the seat receives until
+its next one. The final reward of a game comes to every seat in the same frame, so no seat misses it.
 """
 
 from __future__ import annotations
@@ -29,62 +29,62 @@ from torchrl.objectives.value import GAE
 
 from symphony9_env import symphony9_v0
 
-SEEN, LEGAL = ("agents", "observation", "observation"), ("agents", "action_mask")  # as TorchRL names them
+OBSERVATION, MASK = ("agents", "observation", "observation"), ("agents", "action_mask")  # as TorchRL names them
 ACTION, LOG_PROB = ("agents", "action"), ("agents", "log_prob")
 FRAMES_PER_BATCH = 2000
 
 
 class WithoutInfos(BaseWrapper[str, Any, int]):
-    """TorchRL makes a tensor of every info; ours are words and tables."""
+    """Hide the infos: TorchRL would turn each into a tensor, and ours are strings and dictionaries."""
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
         return {agent: {} for agent in self.possible_agents}
 
 
-class Trained(NamedTuple):
+class TrainingResult(NamedTuple):
     policy: ProbabilisticActor
     losses: list[float]
     win_rate: float
 
 
 def make_env(**options: Any) -> PettingZooWrapper:
-    """All seats in one group, so that one call of the network decides for all."""
-    table = WithoutInfos(symphony9_v0.env(**options))
+    """Make the environment with all seats in one group, so that one call of the network serves all seats."""
+    env = WithoutInfos(symphony9_v0.env(**options))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PettingZoo in TorchRL is tested using version")
-        return PettingZooWrapper(table, use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP)
+        return PettingZooWrapper(env, use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP)
 
 
 def make_networks(env: PettingZooWrapper) -> tuple[ProbabilisticActor, ValueOperator]:
-    num_inputs, num_actions = (env.observation_spec[key].shape[-1] for key in (SEEN, LEGAL))
+    num_inputs, num_actions = (env.observation_spec[key].shape[-1] for key in (OBSERVATION, MASK))
     layers = {"in_features": num_inputs, "num_cells": (128, 128), "activation_class": nn.ReLU}
     logits = ("agents", "logits")
     policy = ProbabilisticActor(
-        TensorDictModule(MLP(out_features=num_actions, **layers), in_keys=[SEEN], out_keys=[logits]),
-        in_keys={"logits": logits, "mask": LEGAL},
+        TensorDictModule(MLP(out_features=num_actions, **layers), in_keys=[OBSERVATION], out_keys=[logits]),
+        in_keys={"logits": logits, "mask": MASK},
         out_keys=[ACTION],
         distribution_class=MaskedCategorical,
         return_log_prob=True,
         log_prob_key=LOG_PROB,
     )
-    return policy, ValueOperator(MLP(out_features=1, **layers), in_keys=[SEEN])
+    return policy, ValueOperator(MLP(out_features=1, **layers), in_keys=[OBSERVATION])
 
 
-def own_decisions(frames: TensorDictBase, seat: int) -> TensorDict:
-    """One seat's decisions, each with what came of it until the seat's next; without the last, as that is not known."""
+def extract_decisions(frames: TensorDictBase, seat: int) -> TensorDict:
+    """Return one seat's decisions but the last, each with the seat's reward until its next decision."""
     turns = frames["agents", "mask"][:, seat].nonzero()[:, 0]
     now, then = turns[:-1], turns[1:]
-    paid, ended = frames["next", "agents", "reward"][:, seat], frames["next", "done"].long()
-    paid, ended = (nn.functional.pad(part.cumsum(0), (0, 0, 1, 0)) for part in (paid, ended))  # before each frame
-    over = ended[then] > ended[now]
-    seen = {"observation": frames["agents", "observation"][then, seat]}
-    followed = {"agents": seen, "reward": paid[then] - paid[now], "done": over, "terminated": over}
-    return TensorDict({"agents": frames["agents"][now, seat], "next": followed}, batch_size=len(now))
+    rewards, ends = frames["next", "agents", "reward"][:, seat], frames["next", "done"].long()
+    rewards, ends = (nn.functional.pad(part.cumsum(0), (0, 0, 1, 0)) for part in (rewards, ends))  # before each frame
+    done = ends[then] > ends[now]
+    observation = {"observation": frames["agents", "observation"][then, seat]}
+    following = {"agents": observation, "reward": rewards[then] - rewards[now], "done": done, "terminated": done}
+    return TensorDict({"agents": frames["agents"][now, seat], "next": following}, batch_size=len(now))
 
 
 def play(policy: ProbabilisticActor, num_players: int, seed: int) -> float:
-    """The policy's reward in one game at a table of random players."""
+    """Play a game against random agents; return the policy's reward."""
     env = gymnasium.make("symphony9_env:Symphony9-v0", num_players=num_players, opponents="random")
     observation, info = env.reset(seed=seed)
     terminated = False
@@ -96,11 +96,11 @@ def play(policy: ProbabilisticActor, num_players: int, seed: int) -> float:
     return float(reward)
 
 
-def main(argv: Sequence[str] | None = None) -> Trained:
+def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Self-play with TorchRL's PPO.")
-    parser.add_argument("--frames", type=int, default=10_000, help="decisions to learn from (default: %(default)s)")
+    parser.add_argument("--frames", type=int, default=10_000, help="decisions to train on (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
-    parser.add_argument("--games", type=int, default=200, help="to measure the win rate by (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> Trained:
     env = make_env(num_players=args.num_players)
     env.set_seed(args.seed)
     policy, critic = make_networks(env)
-    advantage = GAE(gamma=1.0, lmbda=0.95, value_network=critic)  # a game ends by itself, and only its end pays
+    advantage = GAE(gamma=1.0, lmbda=0.95, value_network=critic)  # episodes are finite; the only reward is final
     loss = ClipPPOLoss(policy, critic, entropy_coeff=0.003, normalize_advantage=True)
     loss.set_keys(action=ACTION, sample_log_prob=LOG_PROB)
     optimizer = torch.optim.Adam(loss.parameters(), lr=3e-4)
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> Trained:
     losses = []
     for batch, frames in enumerate(collector, 1):
         with torch.no_grad():
-            data = torch.cat([advantage(own_decisions(frames, seat)) for seat in range(args.num_players)])
+            data = torch.cat([advantage(extract_decisions(frames, seat)) for seat in range(args.num_players)])
         for _ in range(8):
             for rows in torch.split(torch.randperm(len(data)), 128):
                 parts = loss(data[rows])
@@ -136,10 +136,10 @@ def main(argv: Sequence[str] | None = None) -> Trained:
     collector.shutdown()
 
     rewards = torch.tensor([play(policy, args.num_players, args.seed + game) for game in range(args.games)])
-    won = (rewards > 0).float().mean().item()
+    win_rate = (rewards > 0).float().mean().item()
     print(f"mean reward against random {rewards.mean():+.2f}")
-    print(f"wins against random: {won:.0%} of {args.games} games; by chance {1 / args.num_players:.0%}")
-    return Trained(policy, losses, won)
+    print(f"wins against random: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
+    return TrainingResult(policy, losses, win_rate)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,26 @@
-"""Turns a second through `last()` and `step()`: this environment against PettingZoo's classics, in one run.
+"""Measure turns per second through `last()` and `step()`: this environment and PettingZoo's classic games in one run.
 
     python -m speed.aec
     python -m speed.aec --rounds 10 --seconds 1
 
-Random legal play, every observation and mask taken. The environments take turns for a second or so each, for
-several rounds, on one pinned core; figures are medians over rounds, and so are the ratios of each round.
+All environments play random legal moves and read every observation and mask. They take turns of about a second, for
+several rounds, on one pinned core. The figures are medians over rounds; so are the ratios.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 from typing import Any
 
 import numpy as np
 
-from speed.rounds import Play, Rates, measure, median, pin_to_one_core, positive, ratio
+from speed.rounds import Rates, Workload, measure_rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env import symphony9_v0
+from symphony9_env.arena.console import Parser, positive_int
 
 
-def aec_player(env: Any, turns: int = 1000) -> Play:
-    """Random legal play through PettingZoo's AEC interface."""
+def make_aec_workload(env: Any, turns: int = 1000) -> Workload:
+    """Return a workload that plays random legal moves through PettingZoo's AEC interface."""
     env.reset(seed=0)
 
     def play() -> int:
@@ -38,39 +38,42 @@ def aec_player(env: Any, turns: int = 1000) -> Play:
     return play
 
 
-def contestants() -> dict[str, Play]:
+def make_workloads() -> dict[str, Workload]:
+    """Return a workload for each environment, with and without PettingZoo's wrappers."""
     from pettingzoo.classic import connect_four_v3, tictactoe_v3
 
     return {
-        "symphony9 raw_env": aec_player(symphony9_v0.raw_env(num_players=4)),
-        "symphony9 env": aec_player(symphony9_v0.env(num_players=4)),
-        "tictactoe raw_env": aec_player(tictactoe_v3.raw_env()),
-        "tictactoe env": aec_player(tictactoe_v3.env()),
-        "connect_four raw_env": aec_player(connect_four_v3.raw_env()),
-        "connect_four env": aec_player(connect_four_v3.env()),
+        "symphony9 raw_env": make_aec_workload(symphony9_v0.raw_env(num_players=4)),
+        "symphony9 env": make_aec_workload(symphony9_v0.env(num_players=4)),
+        "tictactoe raw_env": make_aec_workload(tictactoe_v3.raw_env()),
+        "tictactoe env": make_aec_workload(tictactoe_v3.env()),
+        "connect_four raw_env": make_aec_workload(connect_four_v3.raw_env()),
+        "connect_four env": make_aec_workload(connect_four_v3.env()),
     }
 
 
-def report(rates: Rates) -> str:
-    lines = [f"{'environment':22} {'turns/s':>9}   against tictactoe's of its kind"]
+def format_rates(rates: Rates) -> str:
+    """Return the rates as a text table, each with its ratio to tictactoe with the same wrappers."""
+    lines = [f"{'environment':22} {'turns/s':>9}   ratio to tictactoe with the same wrappers"]
     for name in rates:
-        peer = "tictactoe " + name.split()[-1]
-        lines.append(f"{name:22} {median(rates, name):>9,.0f}   {ratio(rates, name, peer):.2f}x")
+        reference = "tictactoe " + name.split()[-1]
+        lines.append(f"{name:22} {median_rate(rates, name):>9,.0f}   {median_ratio(rates, name, reference):.2f}")
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=positive, default=5, help="rounds of all environments (5)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each environment in a round (1)")
+    """Run the command."""
+    parser = Parser("python -m speed.aec", __doc__)
+    parser.add_argument("--rounds", type=positive_int, default=5, help="number of rounds (default: 5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
     arguments = parser.parse_args()
     pin_to_one_core()
     random.seed(0)
     try:
-        players = contestants()
+        workloads = make_workloads()
     except ImportError as error:
-        raise SystemExit(f"PettingZoo's games need more than is installed ({error}): make install brings it") from error
-    print(report(measure(players, arguments.rounds, arguments.seconds)))
+        raise SystemExit(f"PettingZoo's classic games can't be imported ({error}); run `make install`") from error
+    print(format_rates(measure_rates(workloads, arguments.rounds, arguments.seconds)))
 
 
 if __name__ == "__main__":

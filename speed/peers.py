@@ -1,4 +1,4 @@
-"""Random legal play in other libraries, each as its users would run it fast: observation and mask at every step."""
+"""Workloads of other libraries: random legal play with observation and mask, as fast as each library usually runs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from speed.aec import aec_player
-from speed.rounds import Play
+from speed.aec import make_aec_workload
+from speed.rounds import Workload
 
 PGX_BATCH = 1024
 
 
-def pettingzoo_game(name: str, checked: bool) -> Play:
+def make_pettingzoo_workload(name: str, checked: bool) -> Workload:
+    """Return a workload of one of PettingZoo's classic games; `checked` adds the stock wrappers."""
     import importlib
 
     module = importlib.import_module(f"pettingzoo.classic.{name}")
-    return aec_player(module.env() if checked else module.raw_env())
+    return make_aec_workload(module.env() if checked else module.raw_env())
 
 
-def rlcard_game(name: str) -> Play:
+def make_rlcard_workload(name: str) -> Workload:
+    """Return a workload of a game of RLCard."""
     import rlcard
 
     env = rlcard.make(name)
@@ -38,7 +40,8 @@ def rlcard_game(name: str) -> Play:
     return play
 
 
-def open_spiel_game(name: str) -> Play:
+def make_openspiel_workload(name: str) -> Workload:
+    """Return a workload of a game of OpenSpiel."""
     import pyspiel
 
     game = pyspiel.load_game(name)
@@ -51,8 +54,8 @@ def open_spiel_game(name: str) -> Play:
             if state.is_terminal():
                 state = game.new_initial_state()
             elif state.is_chance_node():
-                outcomes, chances = zip(*state.chance_outcomes(), strict=True)
-                state.apply_action(random.choices(outcomes, chances)[0])
+                outcomes, probabilities = zip(*state.chance_outcomes(), strict=True)
+                state.apply_action(random.choices(outcomes, probabilities)[0])
             else:
                 np.asarray(state.observation_tensor(state.current_player()), np.float32)
                 state.legal_actions_mask()
@@ -63,8 +66,8 @@ def open_spiel_game(name: str) -> Play:
     return play
 
 
-def pgx_game(name: str, steps: int = 100) -> Play:
-    """A whole stretch of steps in one compiled call: the fastest way there is."""
+def make_pgx_workload(name: str, steps: int = 100) -> Workload:
+    """Return a workload of a batch of games of pgx; all steps are one compiled call, which is the fastest way."""
     import jax
     import pgx
     from pgx.experimental import auto_reset
@@ -73,15 +76,15 @@ def pgx_game(name: str, steps: int = 100) -> Play:
     advance = jax.vmap(auto_reset(env.step, env.init))
 
     def one_step(carry: Any, key: Any) -> Any:
-        state, seen = carry
+        state, checksum = carry
         logits = jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf)
         key, other = jax.random.split(key)
         actions = jax.random.categorical(key, logits, axis=-1)
         state = advance(state, actions, jax.random.split(other, PGX_BATCH))
-        return (state, seen + state.observation.sum()), None  # so that no observation is optimised away
+        return (state, checksum + state.observation.sum()), None  # keeps the compiler from removing observations
 
     @jax.jit
-    def stretch(state: Any, key: Any) -> Any:
+    def play_steps(state: Any, key: Any) -> Any:
         keys = jax.random.split(key, steps)
         return jax.lax.scan(one_step, (state, 0.0), keys)[0]
 
@@ -91,8 +94,8 @@ def pgx_game(name: str, steps: int = 100) -> Play:
     def play() -> int:
         nonlocal state, key
         key, now = jax.random.split(key)
-        state, seen = stretch(state, now)
-        jax.block_until_ready(seen)
+        state, checksum = play_steps(state, now)
+        jax.block_until_ready(checksum)
         return steps * PGX_BATCH
 
     return play

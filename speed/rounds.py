@@ -1,53 +1,50 @@
-"""Measuring side by side: everybody takes a turn in every round, on one core, and ratios are taken round by round."""
+"""Compare speeds in one run: every workload takes a turn in every round, on one core, and ratios are per round."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import time
 from collections.abc import Callable
 
-Play = Callable[[], int]  # plays for a short while and returns how many steps that were
-Rates = dict[str, list[float]]  # steps a second, by contestant and round
-
-
-def positive(text: str) -> int:
-    """For argparse: a whole number from 1 up."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number from 1 up")
-    return int(text)
+Workload = Callable[[], int]  # plays for a short time and returns the number of steps
+Rates = dict[str, list[float]]  # steps per second of each workload, by round
 
 
 def pin_to_one_core() -> None:
-    """So that libraries with threads get one core too, and nothing wanders. Call it before importing them."""
+    """Pin the process to one core, where the system supports it.
+
+    Call this before importing libraries that start threads, so that they use one core as well.
+    """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def steps_per_second(play: Play, seconds: float) -> float:
+def measure_rate(workload: Workload, seconds: float) -> float:
+    """Return the steps per second of a workload."""
     steps = 0
     start = time.perf_counter()
     while (passed := time.perf_counter() - start) < seconds:
-        steps += play()
+        steps += workload()
     return steps / passed
 
 
-def measure(contestants: dict[str, Play], rounds: int, seconds: float) -> Rates:
-    """Steps a second of everybody, for several rounds; a noisy machine then disturbs them alike."""
-    for play in contestants.values():
-        play()  # compiled and warm
-    rates: Rates = {name: [] for name in contestants}
+def measure_rates(workloads: dict[str, Workload], rounds: int, seconds: float) -> Rates:
+    """Return the steps per second of all workloads in several rounds, so that noise affects all of them equally."""
+    for workload in workloads.values():
+        workload()  # compile and warm up
+    rates: Rates = {name: [] for name in workloads}
     for _ in range(rounds):
-        for name, play in contestants.items():
-            rates[name].append(steps_per_second(play, seconds))
+        for name, workload in workloads.items():
+            rates[name].append(measure_rate(workload, seconds))
     return rates
 
 
-def ratio(rates: Rates, one: str, other: str) -> float:
-    """The median over rounds of one's speed in units of the other's."""
-    return statistics.median(mine / theirs for mine, theirs in zip(rates[one], rates[other], strict=True))
-
-
-def median(rates: Rates, name: str) -> float:
+def median_rate(rates: Rates, name: str) -> float:
+    """Return a workload's median over rounds."""
     return statistics.median(rates[name])
+
+
+def median_ratio(rates: Rates, name: str, reference: str) -> float:
+    """Return the median over rounds of the ratio of two workloads' rates."""
+    return statistics.median(own / other for own, other in zip(rates[name], rates[reference], strict=True))

@@ -1,35 +1,36 @@
-"""Playouts a second: our compiled search beside OpenSpiel's Python ISMCTS on games of its own in C++.
+"""Measure playouts per second of our compiled search and of OpenSpiel's Python ISMCTS on its own games in C++.
 
     python -m speed.search
     python -m speed.search --rounds 9 --seconds 2
 
-All in one run on one core, in turns. Everybody searches the first decision of a fresh game, over and over: the whole
-game lies ahead. OpenSpiel's playouts are random moves; in ours every player thinks (the planner's or the greedy
-player's move). The rows with `rivals` say what a rival's thinking costs: there all rivals play that strategy, while the
-seat itself still follows the planner past its tree. `hearts` is nearest in length and players, `leduc_poker` is short.
+All searches take turns in one run on one core. Each searches the first decision of a new game again and again, so that
+playouts have the full length of a game. OpenSpiel's playouts consist of random moves; in ours all players follow a
+strategy (the planner's or the greedy one's). The rows with `rivals` show what the rivals' strategy costs: there all
+rivals follow the named one, and the seat itself still follows the planner beyond its tree. Of OpenSpiel's games,
+`hearts` is closest in length and number of players; `leduc_poker` is short.
 """
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 
-from speed.rounds import Play, measure, median, pin_to_one_core, positive, ratio
+from speed.rounds import Workload, measure_rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env import agents, symphony9_v0
-from symphony9_env.agents.search import SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
+from symphony9_env.arena.console import Parser, positive_int
+from symphony9_env.components import PLAYER_COUNTS
 
 PLAYOUTS = 100
 OURS = "symphony9 search"
 PEERS = {"OpenSpiel ISMCTS, hearts": "hearts", "OpenSpiel ISMCTS, leduc, 4 players": "leduc_poker(players=4)"}
 
 
-def ours(num_players: int, rivals: str = "") -> Play:
+def make_search_workload(num_players: int, rivals: str = "") -> Workload:
+    """Return a workload of our search; `rivals` may be `@` and a strategy."""
     env = symphony9_v0.raw_env(num_players=num_players)
     agent = agents.make(f"search:{PLAYOUTS}{rivals}", seed=0)
-    assert isinstance(agent, SearchAgent)
     seeds = iter(range(10**9))
 
     def play() -> int:
@@ -40,7 +41,8 @@ def ours(num_players: int, rivals: str = "") -> Play:
     return play
 
 
-def openspiel(name: str) -> Play:
+def make_openspiel_workload(name: str) -> Workload:
+    """Return a workload of OpenSpiel's ISMCTS."""
     import pyspiel
     from open_spiel.python.algorithms import ismcts, mcts
 
@@ -51,34 +53,37 @@ def openspiel(name: str) -> Play:
     )
 
     def play() -> int:
-        bot.step(dealt(game, rng))
+        bot.step(deal(game, rng))
         return PLAYOUTS
 
     return play
 
 
-def dealt(game: Any, rng: Any) -> Any:
-    """A fresh game past its chance nodes."""
+def deal(game: Any, rng: Any) -> Any:
+    """Return a new state with the initial chance events played."""
     state = game.new_initial_state()
     while state.is_chance_node():
-        outcomes, odds = zip(*state.chance_outcomes(), strict=True)
-        state.apply_action(int(rng.choice(outcomes, p=odds)))
+        outcomes, probabilities = zip(*state.chance_outcomes(), strict=True)
+        state.apply_action(int(rng.choice(outcomes, p=probabilities)))
     return state
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--num-players", type=int, default=4, choices=(2, 3, 4), help="in our game (4)")
-    parser.add_argument("--rounds", type=positive, default=7, help="rounds of turns (7)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="a turn (1)")
+    """Run the command."""
+    parser = Parser("python -m speed.search", __doc__)
+    parser.add_argument("--num-players", type=int, default=4, choices=PLAYER_COUNTS, help="in our game (default: 4)")
+    parser.add_argument("--rounds", type=positive_int, default=7, help="number of rounds (default: 7)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
     arguments = parser.parse_args()
     pin_to_one_core()
-    contestants = {OURS: ours(arguments.num_players)}
-    contestants |= {f"{OURS}, rivals {name}": ours(arguments.num_players, f"@{name}") for name in STRATEGIES}
-    contestants |= {title: openspiel(name) for title, name in PEERS.items()}
-    rates = measure(contestants, arguments.rounds, arguments.seconds)
-    for name in contestants:
-        print(f"{name:36} {median(rates, name):10,.0f} playouts/s   ours is {ratio(rates, OURS, name):5.1f} times it")
+    count = arguments.num_players
+    workloads = {OURS: make_search_workload(count)}
+    workloads |= {f"{OURS}, rivals {name}": make_search_workload(count, f"@{name}") for name in STRATEGIES}
+    workloads |= {title: make_openspiel_workload(name) for title, name in PEERS.items()}
+    rates = measure_rates(workloads, arguments.rounds, arguments.seconds)
+    print(f"{'':36} {'playouts/s':>10}   {OURS} in units of it")
+    for name in workloads:
+        print(f"{name:36} {median_rate(rates, name):10,.0f}   {median_ratio(rates, OURS, name):.1f}")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""How long the first game takes: on a fresh install, when the rules are compiled, and at every later start.
+"""Measure how long the import and the first game take: after a fresh install, which compiles the rules, and later.
 
 python -m speed.start
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
+
+from symphony9_env.arena.console import Parser
 
 GAME = """
 import time
@@ -26,7 +27,8 @@ print(f"import {imported - start:5.2f} s, first game {time.perf_counter() - impo
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    """Run the command."""
+    Parser("python -m speed.start", __doc__).parse_args()
     with tempfile.TemporaryDirectory() as cache:
         for name in ("fresh install", "later start"):
             done = subprocess.run(

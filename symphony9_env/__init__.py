@@ -1,17 +1,63 @@
-"""Symphony No. 9 as a reinforcement-learning environment.
+"""Symphony No. 9 as a reinforcement-learning environment for two to four players.
 
->>> from symphony9_env import symphony9_v0
+The public API is what this package exports:
+
+    symphony9_v0         the PettingZoo environments: `env`, `raw_env` and `parallel_env`
+    Symphony9VectorEnv   a Gymnasium vector environment: one learner against agents in many games
+    BatchedGames         many games in one call, for training and search
+    Variant, EnvOptions  which game is played, and how it is presented to a learner
+    actions              the action numbers and their names
+    observation_fields   the names and positions of the observation's parts
+    seat_view, SeatView  what one seat may know, as Python data
+    describe             a seat's view as text
+    render               a seat's view as an image: SVG, HTML, PNG or an array
+    events               the effects of a move, with who may see them
+    agents               scripted agents, search, saved policies and agents of your own
+    records              save, load and replay games
+    schemas              JSON Schemas of the formats that the package reads and writes
+
+`gymnasium.make("symphony9_env:Symphony9-v0")` makes the environment for one learner. Everything else in the package is
+internal and may change without notice, except what `docs/` names.
+
+>>> from symphony9_env import agents, symphony9_v0
 >>> env = symphony9_v0.env(num_players=4)
+>>> env.reset(seed=7)
+>>> planner = agents.make("planner", seed=1)
+>>> for agent in env.agent_iter():
+...     observation, reward, terminated, truncated, info = env.last()
+...     env.step(None if terminated else planner.choose(env))
 """
+
+__version__ = "0.1.0.dev0"  # first: modules that are imported below may read it
 
 import gymnasium
 from pettingzoo import register
 from pettingzoo.env_registry.registration import aec_registry
 
+from symphony9_env import actions, agents, events, records, render, schemas, symphony9_v0
 from symphony9_env.batched import BatchedGames
+from symphony9_env.envs.vector import Symphony9VectorEnv
+from symphony9_env.options import EnvOptions, Variant
+from symphony9_env.views import SeatView, describe, observation_fields, seat_view
 
-__version__ = "0.1.0"
-__all__ = ["BatchedGames"]
+__all__ = [
+    "BatchedGames",
+    "EnvOptions",
+    "SeatView",
+    "Symphony9VectorEnv",
+    "Variant",
+    "__version__",
+    "actions",
+    "agents",
+    "describe",
+    "events",
+    "observation_fields",
+    "records",
+    "render",
+    "schemas",
+    "seat_view",
+    "symphony9_v0",
+]
 
 _ID = "symphony9/symphony9-v0"
 if _ID not in aec_registry:

@@ -1,125 +1,226 @@
-"""The `symphony9` command: what needs no checkout."""
+"""The `symphony9` command: everything that needs no checkout of the project."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import json
 import math
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
 import numpy as np
 
-from symphony9_env import BatchedGames, __version__, records, symphony9_v0
-from symphony9_env.options import SCORING, TRACKS
+from symphony9_env import BatchedGames, __version__, agents, records, schemas, symphony9_v0
+from symphony9_env.agents.external import AgentFailed
+from symphony9_env.arguments import (
+    INTERRUPTED,
+    WRONG_USE,
+    Parser,
+    add_option_arguments,
+    add_variant_arguments,
+    read_variant,
+)
+from symphony9_env.envs.aec import RawEnv
+from symphony9_env.records import Record
+from symphony9_env.rules.chance import next_seed
 from symphony9_env.views import describe, seat_view
 from symphony9_env.web.commands import add_play, add_watch
 
-if TYPE_CHECKING:
-    from symphony9_env.envs.aec import RawEnv
+# Commands of `symphony9_env.arena`, which needs the extra [eval].
+_ARENA: Final = {
+    "tournament": "play agents against each other on duplicate deals, with ratings and a report",
+    "benchmark": "evaluate an agent by the benchmark protocol",
+}
 
-_EXAMPLES = """examples:
-  symphony9 record --seed 7 --num-players 4            # a random game, written to game-4p-7.json
-  symphony9 replay game-4p-7.json                      # shown move by move
-  symphony9 replay game-4p-7.json --seat 0 | less      # as player_0 saw it
-  symphony9 play                                       # in the browser, against agents or other people
-  symphony9 watch game-4p-7.json                       # in the browser, with what a policy and search think
-  symphony9 watch game-*.json --export games.html      # one file to keep or send
-  symphony9 bench --num-games 1024                     # steps a second on this machine
-"""
+_EXAMPLES: Final = {
+    "record": """
+  symphony9 record --seed 7 --num-players 4              # random legal moves, written to game-4p-7.json
+  symphony9 record --agents planner --out planners.json  # the same agent in every seat
+  symphony9 record --agents policy,greedy --num-players 2 --out -""",
+    "replay": """
+  symphony9 replay game-4p-7.json                        # every position as the deciding seat saw it
+  symphony9 replay game-4p-7.json --seat 0 | less        # as player_0 saw it""",
+    "play": """
+  symphony9 play                                         # in the browser, against agents or other people
+  symphony9 play --host 0.0.0.0 --no-browser             # on a server, for people on other machines""",
+    "watch": """
+  symphony9 watch game-4p-7.json                         # with what a policy and search would do
+  symphony9 watch game-*.json --export games.html        # one file to keep or send""",
+    "tournament": """
+  symphony9 tournament --agents planner,greedy,policy --games 400 --out runs/tournament""",
+    "benchmark": """
+  symphony9 benchmark --task 4p --agent planner
+  symphony9 benchmark --list                             # the tasks""",
+    "schema": """
+  symphony9 schema                                       # the names of all formats
+  symphony9 schema symphony9-record/1 > record.schema.json""",
+    "bench": """
+  symphony9 bench --num-games 1024                       # steps per second on this machine""",
+}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = _parser()
-    chosen = parser.parse_args(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit status."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        chosen.run(chosen)
+        if given and given[0] in _ARENA:
+            _run_arena(given[0], given[1:])
+        else:
+            chosen = _make_parser().parse_args(given)
+            chosen.run(chosen)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, AgentFailed) as error:
         print(f"symphony9: {error}", file=sys.stderr)
-        return 2
+        return WRONG_USE
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    def add(name: str, help: str) -> argparse.ArgumentParser:  # noqa: A002
-        return commands.add_parser(
-            name,
-            help=help,
-            description=help[0].upper() + help[1:] + ".",
-            epilog=_EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+def _run_arena(command: str, arguments: list[str]) -> None:
+    try:
+        module = importlib.import_module(f"symphony9_env.arena.{command}")
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "symphony9_env"):
+            raise
+        raise ValueError(f'{missing} is not installed; pip install "symphony9-env[eval]"') from None
+    module.main(arguments, prog=f"symphony9 {command}")
 
-    parser = argparse.ArgumentParser(
+
+def _make_parser() -> Parser:
+    parser = Parser(
         prog="symphony9",
         description="Symphony No. 9 as a reinforcement-learning environment.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:" + "".join(_EXAMPLES.values()),
     )
     parser.add_argument("--version", action="version", version=f"symphony9-env {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    record = add("record", "play a game of random legal moves and write its record")
-    record.add_argument("--seed", type=int, default=0, help="of the deal and the moves (default: 0)")
-    record.add_argument("--num-players", type=int, default=4, help="2, 3 or 4 (default: 4)")
-    record.add_argument("--tracks", default="historical", help=f"{' or '.join(TRACKS)} (default: historical)")
-    record.add_argument("--scoring", default="random", help=f"{', '.join(SCORING)} (default: random)")
-    record.add_argument("--discussion", action="store_true", help="play with the discussion")
-    record.add_argument("--components", help="an owner's own component file")
-    record.add_argument("--out", help="file to write (default: game-<players>p-<seed>.json; - for standard output)")
-    record.set_defaults(run=_record)
+    def add(name: str, about: str) -> argparse.ArgumentParser:
+        description = f"{about[0].upper()}{about[1:]}."
+        return commands.add_parser(
+            name, help=about, description=description, epilog=f"examples:{_EXAMPLES.get(name, '')}"
+        )
 
-    replay = add("replay", "show a recorded game move by move")
-    replay.add_argument("file", help="a game record")
-    replay.add_argument("--seat", type=int, help="show what this seat saw (default: whoever is to decide)")
-    replay.add_argument("--ledger", action="store_true", help="show the others' money and furniture too")
-    replay.set_defaults(run=_replay)
-
+    _add_record(add("record", "play a game and write its record"))
+    _add_replay(add("replay", "print a recorded game move by move"))
     add_play(add)
     add_watch(add)
-
-    bench = add("bench", "measure steps a second of random legal play on this machine")
-    bench.add_argument("--num-games", type=int, default=1024, help="games in the batch (default: 1024)")
-    bench.add_argument("--num-players", type=int, default=4, help="2, 3 or 4 (default: 4)")
-    bench.add_argument("--num-threads", type=int, default=1, help="threads that share the batch (default: 1)")
-    bench.add_argument("--seconds", type=float, default=3.0, help="how long to play (default: 3)")
-    bench.add_argument("--seed", type=int, default=0, help="of the batch (default: 0)")
-    bench.set_defaults(run=_bench)
+    for name, about in _ARENA.items():  # for the list of commands; `main` runs them without this parser
+        add(name, about)
+    _add_schema(add("schema", "print the JSON Schema of a format, or the names of all formats"))
+    _add_bench(add("bench", "measure the steps per second of random legal play on this machine"))
     return parser
 
 
-def _record(chosen: argparse.Namespace) -> None:
-    env = symphony9_v0.raw_env(
-        num_players=chosen.num_players,
-        tracks=chosen.tracks,
-        scoring=chosen.scoring,
-        discussion=chosen.discussion,
-        components=chosen.components,
+# symphony9 record
+
+
+def _add_record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=0, help="seed of the deal and of the moves (default: 0)")
+    known = ", ".join(agents.names())
+    parser.add_argument(
+        "--agents",
+        help=f"one agent for all seats, or one for each seat, separated by commas: {known}, the path of a saved "
+        "policy, or any other that the documentation names (default: random legal moves)",
     )
+    parser.add_argument("--out", help="file to write (default: game-<players>p-<seed>.json; - for standard output)")
+    add_variant_arguments(parser)
+    parser.set_defaults(run=_record)
+
+
+def _record(chosen: argparse.Namespace) -> None:
+    variant = read_variant(chosen)
+    env = symphony9_v0.raw_env(**vars(variant))
     env.reset(seed=chosen.seed)
-    rng = np.random.default_rng(chosen.seed)
+    if chosen.agents is None:
+        record = _play_at_random(env, chosen.seed)
+    else:
+        record = _play_agents(env, _split_names(chosen.agents, variant.num_players), chosen.seed)
+    path = chosen.out or f"game-{variant.num_players}p-{chosen.seed}.json"
+    if path == "-":
+        print(records.dumps(record))
+        return
+    records.save(record, path)
+    print(f"{path}: {len(record['actions'])} moves, scores {record['result']['scores']}")
+
+
+def _play_at_random(env: RawEnv, seed: int) -> Record:
+    rng = np.random.default_rng(seed)
     while not all(env.terminations.values()):
         env.step(rng.choice(np.flatnonzero(env.observe(env.agent_selection)["action_mask"])))
-    path = chosen.out or f"game-{chosen.num_players}p-{chosen.seed}.json"
-    if path == "-":
-        print(records.dumps(env.record()))
-        return
-    records.save(env.record(), path)
-    print(f"{path}: {len(env.record()['actions'])} moves, scores {env.record()['result']['scores']}")
+    return env.record()
+
+
+def _split_names(text: str, num_players: int) -> list[str]:
+    """Return the name of an agent for each seat."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) not in (1, num_players):
+        raise ValueError(f"--agents: {len(names)} agents; allowed: one for all seats, or {num_players}")
+    return names * num_players if len(names) == 1 else names
+
+
+def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
+    """Let agents play the game, each with a seed of its own; the record names them."""
+    players = [agents.make(name, seed=next_seed(next_seed(seed) ^ (seat + 1))) for seat, name in enumerate(names)]
+    for player in players:
+        player.check_players(len(players))
+    while not all(env.terminations.values()):
+        env.step(players[env.deciding_seat].choose(env))
+    seats = [{"name": player.name, "agent": name} for player, name in zip(players, names, strict=True)]
+    return Record({**env.record(), "players": seats})
+
+
+# symphony9 replay
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="a game record")
+    parser.add_argument("--seat", type=int, help="the seat whose view is printed (default: the deciding seat's)")
+    add_option_arguments(parser, ["ledger"], "the view")
+    parser.set_defaults(run=_replay)
 
 
 def _replay(chosen: argparse.Namespace) -> None:
     record = records.load(Path(chosen.file))
     moves = iter([*record["actions"], None])
     for env in records.replay(record, ledger=chosen.ledger):
-        print(_shown(env, chosen.seat))
+        seat = env.deciding_seat if chosen.seat is None else chosen.seat
+        print(describe(seat_view(env.states, 0, seat, env.options.ledger)))
         if (move := next(moves)) is not None:
             print(f"\n>>> {move[0]}: {move[1]}\n")
+
+
+# symphony9 schema
+
+
+def _add_schema(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help=f"one of {', '.join(schemas.names())}")
+    parser.set_defaults(run=_schema)
+
+
+def _schema(chosen: argparse.Namespace) -> None:
+    print("\n".join(schemas.names()) if chosen.name is None else json.dumps(schemas.load(chosen.name), indent=2))
+
+
+# symphony9 bench
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--num-games", type=int, default=1024, help="games in the batch (default: 1024)")
+    parser.add_argument("--num-threads", type=int, default=1, help="threads that share the batch (default: 1)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long to play (default: 3)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the batch (default: 0)")
+    add_option_arguments(parser, ["num_players"])
+    parser.set_defaults(run=_bench)
 
 
 def _bench(chosen: argparse.Namespace) -> None:
@@ -129,7 +230,7 @@ def _bench(chosen: argparse.Namespace) -> None:
         chosen.num_games, num_players=chosen.num_players, num_threads=chosen.num_threads, seed=chosen.seed
     )
     actions = games.sample_actions()
-    games.step(actions)  # compiled now
+    games.step(actions)  # so that compiling is not measured
     calls = ended = 0
     start = time.perf_counter()
     while (passed := time.perf_counter() - start) < chosen.seconds:
@@ -141,10 +242,6 @@ def _bench(chosen: argparse.Namespace) -> None:
     print(
         f"{rate:,.0f} steps/s, {ended / passed:,.0f} games/s (observation and mask included; {games.num_games} games)"
     )
-
-
-def _shown(env: RawEnv, seat: int | None) -> str:
-    return describe(seat_view(env.states, 0, env.deciding_seat if seat is None else seat, env.options.ledger))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Final, NewType
+from typing import Annotated, Final, NewType, NotRequired, TypedDict, cast
 
 from symphony9_env.components import FURNITURE_VALUES, MUSICIANS
 from symphony9_env.rules.events import (
@@ -39,6 +39,19 @@ from symphony9_env.rules.state import DECISIONS, NONE, OUTCOMES, States, game_at
 PRIVATE_KINDS: Final = frozenset({KINDS[HAND_CLOSED]})
 
 
+class EventJson(TypedDict):
+    """One effect of a move. Which fields it has depends on its kind."""
+
+    kind: Annotated[str, KINDS]
+    phase: Annotated[str, DECISIONS]  # in which it happened, by the name of its decision
+    player: NotRequired[int]  # the seat that moved, if the event is a move
+    board: NotRequired[int]  # the seat concerned; the number of players for the bot
+    musician: NotRequired[Annotated[str, MUSICIANS]]
+    amount: NotRequired[int]
+    furniture: NotRequired[Annotated[int, FURNITURE_VALUES]]  # the value of a token
+    outcome: NotRequired[Annotated[str, OUTCOMES]]  # of a concert
+
+
 @dataclass(frozen=True)
 class Event:
     """One effect of a move, complete. `rules/events.py` says which fields a kind of event has; the others are None."""
@@ -52,9 +65,9 @@ class Event:
     furniture: int | None = None  # the value of a token
     outcome: str | None = None  # of a concert
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> EventJson:
         """Return the fields that the event has, as plain JSON data."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return cast("EventJson", {name: value for name, value in asdict(self).items() if value is not None})
 
 
 SeenEvent = NewType("SeenEvent", Event)  # an event without what the seat it is for may not see

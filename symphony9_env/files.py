@@ -1,11 +1,12 @@
-"""Atomic file writes: write a temporary file in the same directory, sync it, then rename it over the target."""
+"""Atomic file writes (a temporary file in the same directory, renamed over the target), and locks on folders."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 def write(path: Path, fill: Callable[[Path], Any]) -> None:
@@ -43,3 +44,32 @@ def make_folder(path: str | os.PathLike[str], option: str = "--out") -> Path:
     except OSError as error:
         raise ValueError(f"{option} {folder}: can't be written to ({error.strerror})") from None
     return folder
+
+
+def lock_folder(path: Path, what: str) -> IO[bytes]:
+    """Lock a folder against other processes and return the open lock file; closing it releases the lock.
+
+    The system also releases the lock when the process ends, however it ends. `what` names the kind of process in the
+    ValueError that is raised if another one holds the lock.
+    """
+    lock = (path / ".lock").open("ab")
+    try:
+        _lock_file(lock)
+    except OSError:
+        lock.close()
+        raise ValueError(f"{path}: another {what} is using this folder") from None
+    return lock
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_file(file: IO[bytes]) -> None:
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock_file(file: IO[bytes]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

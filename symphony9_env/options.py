@@ -35,7 +35,11 @@ def _describe(about: str, choices: tuple[Any, ...] | None = None) -> dict[str, A
 
 @dataclass(frozen=True)
 class Variant:
-    """Which game is played."""
+    """Which game is played: the options that change the rules or the deal.
+
+    >>> Variant(num_players=3, tracks="random").discussion
+    False
+    """
 
     num_players: int = field(default=4, metadata=_describe("number of players", PLAYER_COUNTS))
     tracks: str = field(default="historical", metadata=_describe("which career track each musician gets", TRACKS))
@@ -67,7 +71,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class EnvOptions:
-    """A variant, and how it is presented to a learner."""
+    """A variant, and how it is presented to a learner. Environments keep theirs in `options`.
+
+    >>> options = EnvOptions(Variant(num_players=2), reward="margin")
+    >>> options.as_keywords()["num_players"], options.shaping
+    (2, False)
+    """
 
     variant: Variant = field(default_factory=Variant)
     reward: str = field(default="win", metadata=_describe("the reward at the end of a game", REWARDS))

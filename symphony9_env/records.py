@@ -1,4 +1,18 @@
-"""Game records: write, read, check and replay games as plain JSON data."""
+"""Game records: write, read, check and replay games as plain JSON data (`symphony9-record/1`).
+
+A record holds the whole deal, hidden information included. Do not give one to a player: `seat_view` has what a seat
+may know.
+
+>>> from symphony9_env import records, symphony9_v0
+>>> env = symphony9_v0.raw_env(num_players=2)
+>>> env.reset(seed=7)
+>>> env.step(0)
+>>> record = env.record()
+>>> record
+<game record: 2 players, seed 7, 1 moves, not over>
+>>> [len(step.history) for step in records.replay(record)]
+[0, 1]
+"""
 
 from __future__ import annotations
 
@@ -7,9 +21,10 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, Unpack
 
 from symphony9_env import actions
+from symphony9_env.components import MUSICIANS, PLAYER_COUNTS
 from symphony9_env.files import write_text
 from symphony9_env.options import OptionValues, check_num_players
 from symphony9_env.rules.chance import MAX_SEED
@@ -24,8 +39,46 @@ FORMAT: Final = "symphony9-record/1"
 _TOLERANCE: Final = 1e-6  # scores may be thirds
 
 
+class SetupJson(TypedDict):
+    """A deal."""
+
+    start_player: int  # the seat that starts round one
+    tracks: dict[Annotated[str, MUSICIANS], list[tuple[int, int]]]  # spaces left to right: reputation, cubes
+    scoring: dict[Annotated[str, MUSICIANS], str]  # the scoring tile's number and side, such as 4A
+    budget: list[int]  # the royal budget tokens, one for each round
+    starting_cubes: list[list[Annotated[str, MUSICIANS]]]  # by seat; with two players a third list is the bot's
+    bot_tiles: NotRequired[list[tuple[int, int, int]]]  # with two players: one tile for each round
+
+
+class ResultJson(TypedDict):
+    """How a game ended."""
+
+    scores: list[float]  # points by seat
+    winners: list[str]  # such as player_1; more than one after a tie
+
+
+class PlayerJson(TypedDict):
+    """Who played a seat."""
+
+    name: str
+    agent: str | None  # as `agents.make` takes it; null for a person
+
+
+class RecordJson(TypedDict):
+    """A game record. It holds hidden information and is not meant for players."""
+
+    format: str
+    num_players: Annotated[int, PLAYER_COUNTS]
+    seed: NotRequired[int | None]  # a note: the set-up decides
+    discussion: NotRequired[bool]  # false if it is missing
+    setup: SetupJson
+    actions: list[tuple[str, str]]  # player and action, such as ["player_2", "take handel"]
+    result: NotRequired[ResultJson]  # once the game is over
+    players: NotRequired[list[PlayerJson]]  # by seat, if a tournament or the web server wrote the record
+
+
 class Record(dict[str, Any]):
-    """A game record: a dictionary of plain JSON data (`symphony9-record/1`) that prints as one short line."""
+    """A game record: a dictionary in the form of `RecordJson` that prints as one short line."""
 
     def __repr__(self) -> str:
         moves = f"{len(self.get('actions', ()))} moves"
@@ -34,7 +87,7 @@ class Record(dict[str, Any]):
 
 
 def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | None, index: int = 0) -> Record:
-    """Return a game's record: its set-up, the actions so far as (player, number), and the result once it is over."""
+    """Return the record of game `index`; `history` holds its moves so far as (seat, action)."""
     record = Record(
         {
             "format": FORMAT,
@@ -55,10 +108,10 @@ def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | 
 
 
 def replay(record: Any, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> Iterator[RawEnv]:
-    """Play a record again: yield one `raw_env`, first as dealt, then again after each action.
+    """Play a record again: yield one `raw_env`, the same object each time, as dealt and then after each action.
 
-    The record decides the number of players, the discussion and the deal; other options (ledger, reward, render_mode
-    ...) are free. A record that does not fit the rules raises a ValueError with the action and the reason.
+    The record determines the number of players, the discussion and the deal; all other options may be chosen. A record
+    that breaks the rules raises a ValueError that names the action and the reason.
 
     >>> from symphony9_env import symphony9_v0
     >>> env = symphony9_v0.raw_env(num_players=2)
@@ -96,7 +149,7 @@ def _play(env: RawEnv, record: Record) -> Iterator[RawEnv]:
 
 
 def _check(record: Any) -> Record:
-    """Check the shape of every part of a record; whether it fits the rules shows when it is played."""
+    """Check the form of every part of a record; whether it follows the rules is checked when it is played."""
     if not isinstance(record, Mapping):
         raise ValueError(f"record: must be a JSON object, not {type(record).__name__}")
     if record.get("format") != FORMAT:
@@ -120,7 +173,7 @@ def _check(record: Any) -> Record:
             **record,
             "num_players": check_num_players(record["num_players"]),
             "discussion": record.get("discussion", False),
-            "seed": seed if is_seed else None,  # only a note
+            "seed": seed if is_seed else None,  # a note that nothing depends on
         }
     )
 
@@ -156,12 +209,12 @@ def dumps(record: Mapping[str, Any]) -> str:
 
 
 def save(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a record as JSON, atomically."""
+    """Write a record to a JSON file, atomically; pipes and devices are written to directly."""
     _check(record)
     target = Path(os.path.realpath(path))
     text = dumps(record) + "\n"
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device: written to, not replaced
+        if target.exists() and not target.is_file():  # a pipe or a device can't be replaced by renaming
             target.write_text(text, encoding="utf-8")
         else:
             write_text(target, text)
@@ -170,7 +223,12 @@ def save(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Record:
-    """Read a record file. Whether it fits the rules shows when it is replayed."""
+    """Read a record file and check its form; `replay` checks that it follows the rules.
+
+    >>> load("missing.json")
+    Traceback (most recent call last):
+    ValueError: missing.json: can't be read: No such file or directory
+    """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from symphony9_env import records, schemas, symphony9_v0
 from symphony9_env.cli import main
 
 
@@ -36,6 +38,68 @@ def test_the_same_seed_writes_the_same_game(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(texts[0])["discussion"] is True
 
 
+def test_without_agents_the_moves_are_drawn_by_the_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["record", "--seed", "7", "--out", "-"])
+    env = symphony9_v0.raw_env()
+    env.reset(seed=7)
+    rng = np.random.default_rng(7)
+    while not all(env.terminations.values()):
+        env.step(rng.choice(np.flatnonzero(env.observe(env.agent_selection)["action_mask"])))
+    assert capsys.readouterr().out == records.dumps(env.record()) + "\n"
+
+
+@pytest.mark.parametrize("named", ["planner", "planner, greedy,random"])
+def test_agents_play_the_recorded_game(named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for _ in range(2):
+        assert main(["record", "--num-players", "3", "--agents", named, "--out", "-"]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    record = json.loads(texts[0])
+    names = ["planner", "greedy", "random"] if "," in named else [named] * 3
+    assert record["players"] == [{"name": name, "agent": name} for name in names]
+    assert len(list(records.replay(record))) == len(record["actions"]) + 1
+
+
+def test_schema_prints_a_format_or_all_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert capsys.readouterr().out.split() == schemas.names()
+    assert main(["schema", "symphony9-record/1"]) == 0
+    assert json.loads(capsys.readouterr().out) == schemas.load("symphony9-record/1")
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"), [("tournament", "tqdm"), ("tournament", "jinja2"), ("benchmark", "tqdm")]
+)
+def test_without_the_extra_one_line_says_what_to_install(command: str, missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from symphony9_env.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code, command, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f'symphony9: {missing} is not installed; pip install "symphony9-env[eval]"\n'
+    assert done.stdout == ""
+
+
+def test_the_commands_of_the_arena_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "runs"
+    options = ["--num-players", "2", "--games", "4", "--records", "0"]
+    assert main(["tournament", "--agents", "random,greedy", *options, "--out", str(out)]) == 0
+    assert "symphony9 tournament" in json.loads((out / "results.json").read_text())["command"]
+    assert main(["benchmark", "--list"]) == 0
+    assert "4p-discussion" in capsys.readouterr().out
+    assert main(["tournament", "--agents", "nobody", "--out", str(out)]) == 2
+    assert capsys.readouterr().err.startswith("symphony9: unknown agent 'nobody'")
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["record", "--nonsense"], ["tournament"], []])
+def test_wrong_use_is_one_line_that_points_to_the_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert re.fullmatch(r"symphony9[a-z ]*: .* \(--help shows what is allowed\)\n", capsys.readouterr().err)
+
+
 def test_replay_as_one_seat_saw_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "game.json")
     main(["record", "--out", path])
@@ -54,6 +118,9 @@ def test_replay_as_one_seat_saw_it(tmp_path: Path, capsys: pytest.CaptureFixture
         (["record", "--tracks", "x"], "tracks='x'"),
         (["record", "--components", "nowhere.toml"], "components='nowhere.toml' can't be read"),
         (["record", "--out", "nowhere/game.json"], "nowhere"),
+        (["record", "--agents", "planner,greedy"], "--agents: 2 agents; allowed: one for all seats, or 4"),
+        (["record", "--agents", "nobody"], "unknown agent 'nobody'"),
+        (["schema", "symphony9-record/2"], "unknown format 'symphony9-record/2'; allowed: symphony9-agent/1"),
         (["bench", "--num-games", "0"], "num_games=0; allowed: a whole number from 1 up"),
         (["bench", "--seconds", "0"], "seconds=0.0; allowed: more than 0"),
         (["replay", "nowhere.json"], "nowhere.json: can't be read"),
@@ -79,12 +146,16 @@ def test_bad_input_is_one_clear_line(
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", [[], ["record"], ["replay"], ["bench"]])
-def test_help_has_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["record", "replay", "play", "watch", "schema", "bench"])
+def test_every_command_has_help_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        main([*command, "--help"])
+        main([command, "--help"])
     assert stop.value.code == 0
-    assert "symphony9 record --seed 7" in capsys.readouterr().out
+    shown = capsys.readouterr().out.partition("examples:\n")[2]
+    assert shown.startswith(f"  symphony9 {command}")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert shown.strip() in capsys.readouterr().out
 
 
 def test_bench_says_how_fast_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from symphony9_env import symphony9_v0
-from symphony9_env.options import OPTION_NAMES, OptionValues, make_options
+from symphony9_env.arguments import Parser, add_variant_arguments, format_variant, read_variant
+from symphony9_env.options import OPTION_NAMES, OptionValues, Variant, make_options
 from tests.scenarios import setup
 
 
@@ -67,7 +68,9 @@ def test_a_wrong_value_is_refused_by_name(kind: str, options: dict[str, Any], me
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"unknown option 'num_player'; did you mean 'num_players'\? allowed: num_"):
+    with pytest.raises(
+        TypeError, match=r"argument 'num_player': unknown option; did you mean 'num_players'\? allowed: num_"
+    ):
         symphony9_v0.env(num_player=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         symphony9_v0.env(4)  # type: ignore[call-arg, arg-type]
@@ -89,3 +92,14 @@ def test_every_seed_in_range_deals(seed: Any) -> None:
     env = symphony9_v0.raw_env()
     env.reset(seed=seed)
     assert env.game_seed == int(seed)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [Variant(), Variant(num_players=2, tracks="random", scoring="B", discussion=True)],
+    ids=str,
+)
+def test_a_variant_is_read_from_the_arguments_it_is_formatted_as(variant: Variant) -> None:
+    parser = Parser()
+    add_variant_arguments(parser)
+    assert read_variant(parser.parse_args(format_variant(variant))) == variant

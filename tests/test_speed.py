@@ -1,4 +1,4 @@
-"""The speed run, count what they say, and name who is missing. No speed is asserted."""
+"""The speed measurements run, count their steps, and list what is missing. No speed is asserted."""
 
 from __future__ import annotations
 
@@ -9,77 +9,88 @@ from typing import Any
 
 import pytest
 
-from speed import aec, peers, profile, rounds, search, start, throughput, training
+from speed import aec, events, peers, profile, rounds, search, start, throughput, training
 from symphony9_env import symphony9_v0
 
 
-def test_rates_and_ratios_are_taken_round_by_round() -> None:
+def test_rates_and_ratios_are_medians_over_rounds() -> None:
     rates = {"fast": [20.0, 30.0, 80.0], "slow": [10.0, 10.0, 20.0]}
-    assert rounds.median(rates, "fast") == 30
-    assert rounds.ratio(rates, "fast", "slow") == 3
-    measured = rounds.measure({"one": lambda: 7}, rounds=2, seconds=0.001)
+    assert rounds.median_rate(rates, "fast") == 30
+    assert rounds.median_ratio(rates, "fast", "slow") == 3
+    measured = rounds.measure_rates({"one": lambda: 7}, rounds=2, seconds=0.001)
     assert len(measured["one"]) == 2
 
 
-def test_a_player_counts_the_decisions_it_plays() -> None:
-    play = aec.aec_player(symphony9_v0.raw_env(num_players=2), turns=150)
-    assert 145 <= play() <= 150  # less the resets
-    assert throughput.batch_player(16)() == 4096
+def test_a_workload_counts_its_steps() -> None:
+    play = aec.make_aec_workload(symphony9_v0.raw_env(num_players=2), turns=150)
+    assert 145 <= play() <= 150  # a reset takes a turn
+    assert throughput.make_batch_workload(16)() == 4096
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: peers.pettingzoo_game("tictactoe_v3", checked=True),
-        lambda: peers.rlcard_game("leduc-holdem"),
-        lambda: peers.open_spiel_game("maedn(players=4)"),
-        lambda: peers.open_spiel_game("leduc_poker(players=4)"),
-        lambda: peers.pgx_game("leduc_holdem", steps=5),
+        lambda: peers.make_pettingzoo_workload("tictactoe_v3", checked=True),
+        lambda: peers.make_rlcard_workload("leduc-holdem"),
+        lambda: peers.make_openspiel_workload("maedn(players=4)"),
+        lambda: peers.make_openspiel_workload("leduc_poker(players=4)"),
+        lambda: peers.make_pgx_workload("leduc_holdem", steps=5),
     ],
     ids=["pettingzoo", "rlcard", "maedn", "leduc", "pgx"],
 )
-@pytest.mark.filterwarnings("ignore")  # theirs
-def test_the_peers_play(make: Any) -> None:
+@pytest.mark.filterwarnings("ignore")  # of the other libraries
+def test_the_workloads_of_other_libraries_play(make: Any) -> None:
     assert make()() >= 400
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_throughput_writes_table_json_and_plot_and_names_who_is_missing(
+def test_throughput_writes_json_and_plot_and_lists_missing_libraries(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = ("symphony9 batch 1024", "symphony9 AEC, raw", "RLCard leduc", "PettingZoo tictactoe, raw")
-    few = {name: make for name, make in throughput.makers().items() if name in wanted}
-    monkeypatch.setattr(throughput, "makers", lambda: few)
+    few = {name: make for name, make in throughput.list_makers().items() if name in wanted}
+    monkeypatch.setattr(throughput, "list_makers", lambda: few)
     monkeypatch.setattr(throughput, "pin_to_one_core", lambda: None)
     monkeypatch.setitem(sys.modules, "rlcard", None)
     monkeypatch.setattr(
         sys, "argv", ["throughput", "--rounds", "1", "--seconds", "0.01", "--out", str(tmp_path / "new")]
     )
     throughput.main()
-    shown = capsys.readouterr().out
-    assert "RLCard leduc" in shown
-    assert "missing" in shown
+    output = capsys.readouterr().out
+    assert "RLCard leduc" in output
+    assert "missing" in output
     written = json.loads((tmp_path / "new" / "throughput.json").read_text())
     assert set(written["medians"]) == set(wanted) - {"RLCard leduc"}
     assert (tmp_path / "new" / "throughput.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_searches_count_their_playouts() -> None:
-    assert search.ours(2)() == search.PLAYOUTS
-    assert search.openspiel("kuhn_poker")() == search.PLAYOUTS
+    assert search.make_search_workload(2)() == search.PLAYOUTS
+    assert search.make_openspiel_workload("kuhn_poker")() == search.PLAYOUTS
 
 
-def test_the_profile_takes_a_step_apart() -> None:
+def test_the_profile_measures_the_parts_of_a_step() -> None:
     times = profile.measure(num_games=8, rounds=4)
     assert {"whole step", "sampling", "rules", "observation", "legality"} <= set(times)
     assert min(times.values()) > 0
 
 
-@pytest.mark.parametrize("module", [aec, profile, search, start, throughput, training])
-def test_every_benchmark_has_help(
+def test_two_checkouts_are_compared_in_processes_of_their_own(tmp_path: Path) -> None:
+    checkout = Path(__file__).parent.parent
+    rates = events.compare(checkout, rounds=2, seconds=0.01)
+    assert {name: len(values) for name, values in rates.items()} == dict.fromkeys(rates, 2)
+    assert "this checkout / baseline: " in events.format_ratio(rates, events.CURRENT, events.BASELINE)
+    (tmp_path / "symphony9_env").mkdir()
+    (tmp_path / "symphony9_env" / "__init__.py").touch()
+    with pytest.raises(ValueError, match="can't be measured: its games can't be played"):
+        events.compare(tmp_path, rounds=1, seconds=0.01)
+
+
+@pytest.mark.parametrize("module", [aec, events, profile, search, start, throughput, training])
+def test_every_measurement_has_help(
     module: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["benchmark", "--help"])
+    monkeypatch.setattr(sys, "argv", ["speed", "--help"])
     with pytest.raises(SystemExit) as stop:
         module.main()
     assert stop.value.code == 0

@@ -1,4 +1,4 @@
-"""What happens between two updates: snapshots, evaluations, saves, schedules, and stopping."""
+"""The callback of a run: schedules, snapshots, evaluations, checkpoints and stopping, between two updates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from tqdm import tqdm
 
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
-from training import checkpoints
-from training.checkpoints import RunFolder
+from training import progress
+from training.checkpoints import RunFolder, save_checkpoint
 from training.config import Settings
-from training.network import make_card, weights_of
-from training.progress import Row, draw_curve, measured, read_progress, told, write_progress
+from training.network import export_weights, make_card
 from training.vec_env import SelfPlayVecEnv
 
 
-class BetweenUpdates(BaseCallback):
-    """Everything is done when a rollout begins: then a save holds exactly what the rest of the run depends on."""
+class TrainingCallback(BaseCallback):
+    """Does all its work at the start of a rollout, when no rollout or update is in progress.
+
+    A checkpoint taken then contains everything on which the rest of the run depends.
+    """
 
     model: MaskablePPO
 
@@ -30,95 +32,103 @@ class BetweenUpdates(BaseCallback):
         self.folder = folder
         self.env = env
         self.bar = bar
-        self.rows: list[Row] = []
-        self.best = -1.0
+        self.rows: list[progress.Row] = []
+        self.best_mean_win_rate = -1.0
         self.next_snapshot = settings.opponents.snapshot_every
         self.next_evaluation = 0
-        self.seconds = 0.0  # spent training, over all sessions
-        self.saved_steps = 0  # decisions in the last save
-        self.stop_asked = False
+        self.previous_seconds = 0.0  # spent before the run was resumed
+        self.saved_steps = 0  # steps at the last checkpoint
+        self.stop_requested = False
         self.stopped = False
-        self._begun = time.monotonic()
-        self._saved = -float("inf")  # the first save comes at once: it also shows that the disk takes it
+        self._start_time = time.monotonic()
+        self._save_time = -float("inf")  # save at the first rollout already, which also tests that the disk accepts it
 
     def _on_rollout_start(self) -> None:
         self.bar.update(min(self.num_timesteps, self.settings.total_steps) - self.bar.n)
-        self._set_schedules()
+        self._update_schedules()
         if self.num_timesteps >= self.next_snapshot:
             self.next_snapshot += self.settings.opponents.snapshot_every
-            self.env.pool.add_snapshot(f"step-{self.num_timesteps}", *self.exported())
-        self.env.pool.set_latest(*self.exported())
+            self.env.pool.add_snapshot(f"step-{self.num_timesteps}", *self.export_policy())
+        self.env.pool.set_latest(*self.export_policy())
         if self.num_timesteps >= self.next_evaluation:
             self.next_evaluation += self.settings.evaluation.every
             self.evaluate()
-        if self.stop_asked or time.monotonic() - self._saved > self.settings.save_every:
+        if self.stop_requested or time.monotonic() - self._save_time > self.settings.save_every:
             self.save()
-        self.stopped = self.stop_asked
+        self.stopped = self.stop_requested
 
     def _on_step(self) -> bool:
         return not self.stopped
 
-    def _set_schedules(self) -> None:
+    def _update_schedules(self) -> None:
+        """Set the entropy and the shaping coefficient; stable-baselines3 itself schedules the learning rate only."""
         done = min(self.num_timesteps / self.settings.total_steps, 1.0)
         ppo, reward = self.settings.ppo, self.settings.reward
-        self.model.ent_coef = ppo.entropy + done * (ppo.entropy_end - ppo.entropy)
-        left = 1 - done / reward.shaping_until if reward.shaping_until > 0 else 0.0
-        self.env.set_shaping(reward.shaping * max(left, 0.0))
+        self.model.ent_coef = ppo.ent_coef + done * (ppo.ent_coef_end - ppo.ent_coef)
+        remaining = 1 - done / reward.shaping_fraction if reward.shaping_fraction > 0 else 0.0
+        self.env.set_shaping(reward.shaping_coef * max(remaining, 0.0))
 
-    # The learner as a policy.
+    # Evaluation.
 
-    def exported(self) -> tuple[Card, Weights]:
+    def export_policy(self) -> tuple[Card, Weights]:
+        """Return the current policy as a policy file contains it."""
         training: dict[str, Any] = {
             "steps": self.num_timesteps,
-            "seconds": round(self.spent()),
+            "seconds": round(self.elapsed_seconds()),
             "settings": self.settings.model_dump(mode="json"),
         }
         if self.rows:
             training["evaluation"] = self.rows[-1]
-        return make_card(self.settings, training), weights_of(self.model.policy)
+        return make_card(self.settings, training), export_weights(self.model.policy)
 
-    def spent(self) -> float:
-        return self.seconds + time.monotonic() - self._begun
+    def elapsed_seconds(self) -> float:
+        """Return the duration of the run, the time before it was resumed included."""
+        return self.previous_seconds + time.monotonic() - self._start_time
 
     def evaluate(self) -> None:
-        """Matches against the fixed opponents on deals that are never trained on."""
+        """Evaluate the current policy; save it as the best one if its mean win rate is the highest so far."""
         names = self.settings.evaluation.opponents
-        row: Row = {"steps": float(self.num_timesteps), "seconds": round(self.spent(), 1)}
-        row |= measured(self.settings, *self.exported())
+        row: progress.Row = {"steps": float(self.num_timesteps), "seconds": round(self.elapsed_seconds(), 1)}
+        row |= progress.evaluate(self.settings, *self.export_policy())
         for name in names:
             self.logger.record(f"win_rate/{name}", row[name])
         self.rows.append(row)
-        write_progress(self.folder.progress, self.rows)
-        self.bar.set_postfix(told(row))
+        progress.write_progress(self.folder.progress, self.rows)
+        self.bar.set_postfix(progress.format_win_rates(row))
         mean = sum(row[name] for name in names) / len(names)
-        if mean > self.best:
-            self.best = mean
-            save_policy(self.folder.best, *self.exported())
-
-    # Saving and going on.
-
-    def save(self) -> None:
-        more = {
-            "best": self.best,
-            "next_snapshot": self.next_snapshot,
-            "next_evaluation": self.next_evaluation,
-            "seconds": self.spent(),
-        }
-        checkpoints.save(self.folder, self.settings, self.model, self.env, more)
-        save_policy(self.folder.last, *self.exported())
-        self.saved_steps = self.num_timesteps
-        self._saved = time.monotonic()
-
-    def restore(self, more: dict[str, Any], num_timesteps: int) -> None:
-        self.best = more["best"]
-        self.next_snapshot = more["next_snapshot"]
-        self.next_evaluation = more["next_evaluation"]
-        self.seconds = more["seconds"]
-        self.rows = read_progress(self.folder.progress, num_timesteps)
+        if mean > self.best_mean_win_rate:
+            self.best_mean_win_rate = mean
+            save_policy(self.folder.best, *self.export_policy())
 
     def finish(self, title: str) -> None:
-        """The last evaluation, policies and the curve."""
+        """Evaluate and save the final policy, and draw the learning curve."""
         if not self.rows or self.rows[-1]["steps"] < self.num_timesteps:
             self.evaluate()
         self.save()
-        draw_curve(self.folder.curve, self.rows, 1 / self.settings.game.num_players, title)
+        progress.draw_curve(self.folder.curve, self.rows, 1 / self.settings.game.num_players, title)
+
+    # Checkpoints.
+
+    def save(self) -> None:
+        """Write a checkpoint and the current policy."""
+        save_checkpoint(self.folder, self.settings, self.model, self.env, self.state_dict())
+        save_policy(self.folder.last, *self.export_policy())
+        self.saved_steps = self.num_timesteps
+        self._save_time = time.monotonic()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the callback's state for a checkpoint."""
+        return {
+            "best_mean_win_rate": self.best_mean_win_rate,
+            "next_snapshot": self.next_snapshot,
+            "next_evaluation": self.next_evaluation,
+            "seconds": self.elapsed_seconds(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], num_timesteps: int) -> None:
+        """Restore the callback's state from a checkpoint, and the evaluations from progress.csv."""
+        self.best_mean_win_rate = state["best_mean_win_rate"]
+        self.next_snapshot = state["next_snapshot"]
+        self.next_evaluation = state["next_evaluation"]
+        self.previous_seconds = state["seconds"]
+        self.rows = progress.read_progress(self.folder.progress, num_timesteps)

@@ -1,4 +1,4 @@
-"""A run's folder, and saves that are whole or not there at all: everything that is needed to go on exactly."""
+"""The folder of a run, and its checkpoint: everything needed to resume exactly, written atomically."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from symphony9_env import files
-from training.config import Settings
+from training.config import Settings, parse_settings_json
 from training.vec_env import SelfPlayVecEnv
 
 FORMAT: Final = "symphony9-training/1"
 
 
 class RunFolder:
-    """config.json, checkpoint.pt, best and last policy, pool/, progress.csv, curve.png, TensorBoard's events."""
+    """The files of a run; TensorBoard's events are in `tensorboard/`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = files.make_folder(path)
-        self.pool = files.make_folder(self.path / "pool")
+        self.pool = files.make_folder(self.path / "pool")  # snapshots
         self.config = self.path / "config.json"
         self.checkpoint = self.path / "checkpoint.pt"
         self.best = self.path / "best.safetensors"
@@ -30,8 +30,10 @@ class RunFolder:
         self.curve = self.path / "curve.png"
 
 
-def save(folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPlayVecEnv, more: dict[str, Any]) -> None:
-    """Written under another name and then renamed: a kill at any moment leaves the last save as it was."""
+def save_checkpoint(
+    folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPlayVecEnv, callback: dict[str, Any]
+) -> None:
+    """Write the checkpoint atomically, with the state of the callback."""
     rng: Any = np.random.get_state()
     state = {
         "format": FORMAT,
@@ -42,42 +44,48 @@ def save(folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPla
         "torch_rng": torch.get_rng_state(),
         "numpy_rng": (rng[0], rng[1].tobytes(), *rng[2:]),
         "num_updates": model._n_updates,
-        "starts": model._last_episode_starts.tobytes(),  # type: ignore[union-attr]
-        "env": env.state(),
-        "more": more,
+        "episode_starts": model._last_episode_starts.tobytes(),  # type: ignore[union-attr]
+        "env": env.state_dict(),
+        "callback": callback,
     }
     try:
         files.write(folder.checkpoint, lambda draft: torch.save(state, draft))
-    except (OSError, RuntimeError) as error:  # torch says RuntimeError when the disk is full
+    except (OSError, RuntimeError) as error:  # torch raises RuntimeError when the disk is full
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise ValueError(f"{folder.checkpoint}: can't be written ({reason}); the save before stands") from None
+        raise ValueError(
+            f"{folder.checkpoint}: cannot be written ({reason}); the previous checkpoint is unchanged"
+        ) from None
 
 
-def read(folder: RunFolder) -> dict[str, Any]:
-    """The last save; a ValueError says why there is none to go on from."""
+def read_checkpoint(folder: RunFolder) -> dict[str, Any]:
+    """Return the contents of the checkpoint; raise a ValueError if there is none or it cannot be read."""
     if not folder.checkpoint.exists():
-        raise ValueError(f"--resume {folder.path}: no checkpoint.pt there")
+        raise ValueError(f"--resume {folder.path}: the folder contains no {folder.checkpoint.name}")
     try:
         state: dict[str, Any] = torch.load(folder.checkpoint, weights_only=True)
     except Exception as error:
-        raise ValueError(
-            f"--resume {folder.checkpoint}: can't be read ({' '.join(str(error).split())[:200]})"
-        ) from None
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"--resume {folder.checkpoint}: cannot be read ({reason})") from None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"--resume {folder.checkpoint}: is no save of this version ({FORMAT})")
+        raise ValueError(f"--resume {folder.checkpoint}: not a checkpoint in the format {FORMAT}")
     return state
 
 
-def restore(state: dict[str, Any], model: MaskablePPO, env: SelfPlayVecEnv) -> dict[str, Any]:
-    """Bring a fresh model and environment to where the save was made; returns what else was saved."""
+def read_settings(state: dict[str, Any], folder: RunFolder) -> Settings:
+    """Return the settings of a checkpoint."""
+    return parse_settings_json(state["settings"], f"--resume {folder.checkpoint}")
+
+
+def restore_checkpoint(state: dict[str, Any], model: MaskablePPO, env: SelfPlayVecEnv) -> dict[str, Any]:
+    """Restore a new model and environment from a checkpoint; return the state of the callback."""
     model.policy.load_state_dict(state["policy"])
     model.policy.optimizer.load_state_dict(state["optimizer"])
     model.num_timesteps = state["num_timesteps"]
     model._n_updates = state["num_updates"]
-    model._last_obs = env.restore(state["env"])  # with it there, `learn` does not deal anew
-    model._last_episode_starts = np.frombuffer(state["starts"], bool).copy()
+    model._last_obs = env.load_state_dict(state["env"])  # `learn` resets the environment only if this is None
+    model._last_episode_starts = np.frombuffer(state["episode_starts"], bool).copy()
     torch.set_rng_state(state["torch_rng"])
     name, keys, *rest = state["numpy_rng"]
     np.random.set_state((name, np.frombuffer(keys, np.uint32), *rest))
-    more: dict[str, Any] = state["more"]
-    return more
+    callback: dict[str, Any] = state["callback"]
+    return callback

@@ -1,127 +1,147 @@
-"""The settings of a training run: their names, meanings, limits and defaults, in one place.
+"""The settings of a training run: their names, meanings, limits and defaults.
 
-A YAML file names only what it changes; `section.name=value` on the command line changes it again.
+A YAML file contains the settings that differ from their defaults; `section.name=value` on the command line overrides
+the file. PPO's settings have the names that stable-baselines3 gives them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
+import pydantic
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from symphony9_env import agents
 from symphony9_env.agents.networks import SHAPES
-from symphony9_env.options import EnvOptions, make_options
+from symphony9_env.options import OPTION_FIELDS, EnvOptions, Variant, make_options
 from symphony9_env.rules.chance import MAX_SEED
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 Sizes = Annotated[tuple[Positive, ...], Field(max_length=8)]
+UNKNOWN_NAME: Final = ("extra_forbidden", "unexpected_keyword_argument")  # pydantic's codes, of models and dataclasses
 
 
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GameSettings(Variant):
+    """The game and what the learner observes: options of the environment."""
 
-
-class GameSettings(Section):
-    """What is played: the options of the environment."""
-
-    num_players: int = Field(4, description="2, 3 or 4")
-    tracks: str = Field("historical", description="historical or random")
-    scoring: str = Field("random", description="random, A or B")
-    discussion: bool = Field(False, description="with announcements")
-    ledger: bool = Field(True, description="whether the learner sees what a perfect memory knows of money")
-    components: str | None = Field(None, description="an owner's own component file")
+    ledger: bool = dataclasses.field(
+        default=True, metadata=next(option.metadata for option in OPTION_FIELDS if option.name == "ledger")
+    )
 
     def options(self) -> EnvOptions:
         """Return the options of the environment."""
-        return make_options(**self.model_dump())
+        return make_options(**self.as_json())
+
+
+class Section(BaseModel):
+    """A group of settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
 class NetworkSettings(Section):
-    """The learner's network; `symphony9_env/agents/networks.py` tells what it looks like."""
+    """The policy and value network; see `symphony9_env/agents/networks.py`."""
 
     kind: Literal["musicians", "mlp"] = Field(
-        "musicians", description="the same layers for each musician, or plain ones"
+        "musicians", description="musicians: layers shared by all musicians; mlp: fully connected layers"
     )
-    hidden: Sizes = Field((96, 96, 128), description="sizes of the layers; three for `musicians`")
-    activation: Literal["tanh", "relu"] = Field("relu", description="between the layers")
+    hidden: Sizes = Field((96, 96, 128), description="sizes of the hidden layers; musicians has exactly three")
+    activation: Literal["tanh", "relu"] = Field("relu", description="activation function of the hidden layers")
 
 
 class PpoSettings(Section):
-    """MaskablePPO. `…_end` is what a setting has become, step by step, when the training ends."""
+    """MaskablePPO. A setting with an `_end` value changes linearly from its start to its end over the run."""
 
-    num_games: Positive = Field(512, description="games side by side")
-    num_steps: Positive = Field(64, description="the learner's decisions in each of them before an update")
-    batch_size: Positive = Field(512, description="decisions in one gradient step")
-    num_epochs: Positive = Field(3, description="passes over the decisions of one update")
-    learning_rate: float = Field(3e-4, gt=0, le=1)
-    learning_rate_end: float = Field(5e-5, gt=0, le=1)
-    entropy: float = Field(0.01, ge=0, le=1, description="reward for staying undecided")
-    entropy_end: float = Field(0.002, ge=0, le=1)
-    gamma: Share = Field(1.0, description="discount of a reward one decision later")
-    gae_lambda: Share = Field(0.95, description="how far advantages look past the value estimate")
-    clip_range: float = Field(0.2, gt=0, le=1, description="how far an update may move a probability")
-    value_weight: float = Field(0.5, ge=0, description="of the value's loss")
-    max_grad_norm: float = Field(0.5, gt=0)
-    target_kl: float | None = Field(None, gt=0, description="ends an update early when the policy has moved so far")
+    n_envs: Positive = Field(512, description="number of games played in parallel")
+    n_steps: Positive = Field(64, description="steps of the learner in each game per update")
+    batch_size: Positive = Field(512, description="minibatch size")
+    n_epochs: Positive = Field(3, description="epochs over the rollout buffer per update")
+    learning_rate: float = Field(3e-4, gt=0, le=1, description="learning rate at the start")
+    learning_rate_end: float = Field(5e-5, gt=0, le=1, description="learning rate at the end")
+    ent_coef: float = Field(0.01, ge=0, le=1, description="entropy coefficient of the loss at the start")
+    ent_coef_end: float = Field(0.002, ge=0, le=1, description="entropy coefficient at the end")
+    gamma: Fraction = Field(1.0, description="discount factor")
+    gae_lambda: Fraction = Field(0.95, description="lambda of generalised advantage estimation")
+    clip_range: float = Field(0.2, gt=0, le=1, description="clipping range of the probability ratio")
+    vf_coef: float = Field(0.5, ge=0, description="value function coefficient of the loss")
+    max_grad_norm: float = Field(0.5, gt=0, description="maximum norm of the gradient; larger ones are clipped")
+    target_kl: float | None = Field(
+        None, gt=0, description="stop an update early at this KL divergence from the old policy; null: never"
+    )
 
 
 class RewardSettings(Section):
-    """The reward is +1 for a win and its counterpart for a loss; at first also the points that each move brings."""
+    """Winners share +1 and the others share -1 at the end of a game; shaping adds a reward for points on the way."""
 
-    shaping: float = Field(0.0, ge=0, description="reward for each point at the start")
-    shaping_until: Share = Field(0.3, description="part of the training in which that falls to nothing")
+    shaping_coef: float = Field(0.0, ge=0, description="reward per point gained in a step, at the start")
+    shaping_fraction: Fraction = Field(0.3, description="fraction of the run over which shaping_coef is annealed to 0")
 
 
 class OpponentSettings(Section):
-    """Who the learner meets. Weights are relative; past snapshots share theirs by how often they still beat it."""
+    """The pool from which opponents are drawn. Weights are relative probabilities.
 
-    latest: float = Field(0.3, ge=0, description="weight of itself, as it was before the present update")
+    Snapshots share the weight `past`; those that still beat the learner are drawn more often.
+    """
+
+    latest: float = Field(0.3, ge=0, description="weight of the current policy, as of the last update")
     past: float = Field(0.4, ge=0, description="weight of all snapshots together")
     fixed: dict[str, float] = Field(
         default_factory=lambda: {"planner": 0.2, "investor": 0.05, "greedy": 0.05},
-        description="weights of named agents or saved policies",
+        description="weights of fixed agents: any agent that agents.make accepts",
     )
-    same_kind: Share = Field(0.5, description="part of the games in which all opponents are the same")
-    snapshot_every: Positive = Field(500_000, description="decisions between two snapshots")
-    max_snapshots: Positive = Field(16, description="snapshots kept; the one that is beaten most often goes first")
+    same_kind: Fraction = Field(0.5, description="fraction of the games in which all opponents are the same agent")
+    snapshot_every: Positive = Field(500_000, description="steps between two snapshots")
+    max_snapshots: Positive = Field(
+        16, description="active snapshots; beyond that the one that beats the learner least often is retired"
+    )
 
 
-class WarmStartSettings(Section):
-    """Before the training: learn what an agent does, from games of it against itself."""
+class BehaviourCloningSettings(Section):
+    """Supervised learning from an agent's games against itself, before reinforcement learning."""
 
-    agent: str | None = Field("planner", description="whom to learn from; none: begin with nothing")
-    games: Positive = Field(20_000, description="to learn from, each looked at once")
-    slips: Share = Field(0.1, description="part of the moves played at random, for odd positions")
-    batch_size: Positive = Field(128, description="decisions in one gradient step; many small steps learn faster")
-    learning_rate: float = Field(2e-3, gt=0, le=1)
+    agent: str | None = Field("planner", description="the agent to imitate; null: no behaviour cloning")
+    games: Positive = Field(20_000, description="games to learn from; each is used once")
+    random_move_probability: Fraction = Field(
+        0.1, description="probability of playing a random legal move, so that unusual positions occur"
+    )
+    batch_size: Positive = Field(128, description="minibatch size")
+    learning_rate: float = Field(2e-3, gt=0, le=1, description="learning rate at the start; decays linearly to 0")
 
 
 class EvaluationSettings(Section):
-    """Matches on deals that are never trained on: the learner alone against a table full of each opponent."""
+    """Matches on deals that are not used for training: the learner alone against copies of one opponent."""
 
-    every: Positive = Field(1_000_000, description="decisions between two evaluations")
-    games: Positive = Field(400, description="against each opponent")
-    opponents: tuple[str, ...] = Field(("random", "greedy", "planner"), min_length=1, description="agents or policies")
-    seed: int = Field(9_000_000, ge=0, le=MAX_SEED, description="of the deals")
+    every: Positive = Field(1_000_000, description="steps between two evaluations")
+    games: Positive = Field(400, description="games against each opponent")
+    opponents: tuple[str, ...] = Field(
+        ("random", "greedy", "planner"), min_length=1, description="any agents that agents.make accepts"
+    )
+    seed: int = Field(9_000_000, ge=0, le=MAX_SEED, description="seed of the deals")
 
 
 class Settings(Section):
-    """A whole training run."""
+    """A training run."""
 
-    total_steps: Positive = Field(2_000_000, description="the learner's decisions in all")
-    seed: int = Field(0, ge=0, le=MAX_SEED)
-    num_threads: Positive = Field(2, description="threads for the network; results are repeatable with one")
-    save_every: float = Field(60, gt=0, description="seconds between two saves")
-    start_from: str | None = Field(None, description="a saved policy whose weights to begin with, without a head start")
-    temperature: float = Field(1.0, ge=0, le=100, description="of the exported policy; 0 always plays the best action")
+    total_steps: Positive = Field(2_000_000, description="steps (decisions of the learner) to train for")
+    seed: int = Field(0, ge=0, le=MAX_SEED, description="seed of the run")
+    num_threads: Positive = Field(2, description="threads of PyTorch; only one thread gives reproducible results")
+    save_every: float = Field(60, gt=0, description="seconds between two checkpoints")
+    start_from: str | None = Field(
+        None, description="path of a saved policy whose weights to start from, instead of behaviour cloning"
+    )
+    temperature: float = Field(
+        1.0, ge=0, le=100, description="softmax temperature of the exported policies; 0: always the best action"
+    )
     game: GameSettings = GameSettings()
-    warm_start: WarmStartSettings = WarmStartSettings()
+    behaviour_cloning: BehaviourCloningSettings = BehaviourCloningSettings()
     network: NetworkSettings = NetworkSettings()
     ppo: PpoSettings = PpoSettings()
     reward: RewardSettings = RewardSettings()
@@ -129,75 +149,120 @@ class Settings(Section):
     evaluation: EvaluationSettings = EvaluationSettings()
 
     def check(self) -> None:
-        """What one setting alone can't show; a ValueError says what is wrong."""
-        self.game.options().variant.load_components()
+        """Check what concerns several settings, files or agents; raise a ValueError that says what is wrong."""
+        self.game.load_components()
+        self._check_opponents()
+        SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
+        rollout = self.ppo.n_envs * self.ppo.n_steps
+        if self.ppo.batch_size > rollout:
+            raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to n_envs * n_steps = {rollout}")
+
+    def _check_opponents(self) -> None:
         for name, weight in self.opponents.fixed.items():
             if weight < 0:
                 raise ValueError(f"opponents.fixed.{name}={weight}; allowed: 0 or more")
         if self.opponents.latest + self.opponents.past + sum(self.opponents.fixed.values()) <= 0:
-            raise ValueError("opponents: all weights are 0; needed: somebody to play against")
-        for name in (*self.opponents.fixed, *self.evaluation.opponents, self.warm_start.agent or "random"):
-            agents.make(name, seed=0).check_players(self.game.num_players)
-        SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
-        rollout = self.ppo.num_games * self.ppo.num_steps
-        if self.ppo.batch_size > rollout:
-            raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to num_games × num_steps = {rollout}")
+            raise ValueError("opponents: all weights are 0; at least one must be positive")
+        imitated = [] if self.behaviour_cloning.agent is None else [self.behaviour_cloning.agent]
+        for name in (*self.opponents.fixed, *self.evaluation.opponents, *imitated):
+            with agents.make(name, seed=0) as agent:
+                agent.check_players(self.game.num_players)
 
 
-def load_settings(path: str | Path, changes: Sequence[str] = ()) -> Settings:
-    """Settings from a YAML file and `section.name=value` changes; a ValueError says what is wrong and where."""
+def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
+    """Return the settings of a YAML file with `section.name=value` overrides.
+
+    A ValueError says what is wrong and where.
+    """
     try:
-        given = yaml.safe_load(Path(path).read_text())
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--config {path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+        raise ValueError(f"--config {path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except yaml.YAMLError as error:
-        raise ValueError(f"--config {path}: is no YAML: {' '.join(str(error).split())}") from None
+        raise ValueError(f"--config {path}: not valid YAML: {' '.join(str(error).split())}") from None
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise ValueError(f"--config {path}: holds {type(given).__name__}; needed: settings by name")
-    for change in changes:
-        _apply(given, change)
+        raise ValueError(f"--config {path}: contains a {type(given).__name__}; expected a mapping of settings")
+    for override in overrides:
+        _apply_override(given, override)
     return parse_settings(given, f"--config {path}")
 
 
-def parse_settings(given: dict[str, Any], where: str) -> Settings:
+def parse_settings(given: dict[str, Any], source: str) -> Settings:
+    """Return checked settings; `source` begins the error message."""
     try:
         settings = Settings.model_validate(given)
         settings.check()
     except ValidationError as error:
-        raise ValueError(f"{where}: {_told(error)}") from None
+        raise ValueError(f"{source}: {_describe_error(error)}") from None
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{source}: {error}") from None
     return settings
 
 
-def _apply(given: dict[str, Any], change: str) -> None:
-    name, equals, text = change.partition("=")
+def parse_settings_json(text: str, source: str) -> Settings:
+    """Return the settings that a run wrote with `model_dump_json`."""
+    return parse_settings(json.loads(text), source)
+
+
+def list_settings() -> str:
+    """Return all settings with their defaults, as they can be given on the command line, and their descriptions."""
+    lines = []
+    for name, description in _describe_fields(Settings):
+        value = getattr(Settings(), name)
+        if not _is_section(value):
+            lines.append(f"  {name}={json.dumps(value)}   {description}")
+            continue
+        lines.append(f"\n{name}: {' '.join((value.__doc__ or '').split())}")
+        for one, about in _describe_fields(type(value)):
+            lines.append(f"  {name}.{one}={json.dumps(getattr(value, one))}   {about}")
+    return "\n".join(lines)
+
+
+def _describe_fields(section: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the names and descriptions of a section's settings."""
+    if issubclass(section, BaseModel):
+        yield from ((name, field.description or "") for name, field in section.model_fields.items())
+    else:
+        for option in dataclasses.fields(section):
+            choices = option.metadata["choices"]
+            allowed = f": {', '.join(map(str, choices))}" if choices else ""
+            yield option.name, option.metadata["help"] + allowed
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, Section | GameSettings)
+
+
+def _apply_override(given: dict[str, Any], override: str) -> None:
+    name, equals, text = override.partition("=")
     if not equals or not name:
-        raise ValueError(f"{change!r}; needed: a setting as name=value, such as ppo.learning_rate=0.0003")
+        raise ValueError(f"{override!r}; expected a setting as name=value, such as ppo.learning_rate=0.0003")
     *sections, last = name.split(".")
     for section in sections:
         given = given.setdefault(section, {})
         if not isinstance(given, dict):
-            raise ValueError(f"{change!r}: {section} has no settings of its own")
+            raise ValueError(f"{override!r}: {section} is not a section of settings")
     try:
         given[last] = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise ValueError(f"{change!r}: the value is no YAML") from None
+        raise ValueError(f"{override!r}: the value is not valid YAML") from None
 
 
-def _told(error: ValidationError) -> str:
-    """The first thing that is wrong, in one line."""
+def _describe_error(error: ValidationError) -> str:
+    """Return the first of the errors in one line."""
     first = error.errors()[0]
-    place = first["loc"]
-    name = ".".join(str(part) for part in place)
-    if first["type"] != "extra_forbidden":
+    location = [str(part) for part in first["loc"]]
+    name = ".".join(location)
+    if first["type"] == "value_error":
+        return f"{name}: {first['ctx']['error']}"
+    if first["type"] not in UNKNOWN_NAME:
         return f"{name}={first['input']!r}; {first['msg']}"
-    section: type[BaseModel] = Settings
-    for part in place[:-1]:
-        section = type(getattr(section(), str(part)))
-    known = list(section.model_fields)
-    near = difflib.get_close_matches(str(place[-1]), known, 1)
+    section: Any = Settings()
+    for part in location[:-1]:
+        section = getattr(section, part)
+    known = [one for one, _ in _describe_fields(type(section))]
+    near = difflib.get_close_matches(location[-1], known, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown setting {name!r}; {hint}allowed: {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The learner's networks in torch, and their way into a policy file and back."""
+"""The learner's networks in PyTorch, and their conversion to and from policy files."""
 
 from __future__ import annotations
 
@@ -16,47 +16,52 @@ from symphony9_env.agents.policy import Card, load_policy
 from training.config import NetworkSettings, Settings
 
 ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
-LAST_LAYERS: Final = ("choice.weight", "rest.weight", "value.weight")
-SMALL: Final = 0.01  # gain of the actions' last layers: the first policy is nearly uniform
+OUTPUT_LAYERS: Final = ("choice.weight", "rest.weight", "value.weight")
+OUTPUT_GAIN: Final = 0.01  # of the initial weights of output layers, so that the first policy is nearly uniform
+HIDDEN_GAIN: Final = 2**0.5
 
 
 class Musicians(nn.Module):
-    """The network of that name in `symphony9_env.agents.networks`, to be trained: logits, and what the value sees."""
+    """The trainable version of `symphony9_env.agents.networks.Musicians`, as a stable-baselines3 MLP extractor.
+
+    Its policy output is the logits themselves; its value output goes into stable-baselines3's own value layer.
+    """
 
     def __init__(self, network: NetworkSettings, ledger: bool) -> None:
         super().__init__()
         self.columns: torch.Tensor
-        self.table: torch.Tensor
-        columns, table = musician_columns(ledger)
+        self.global_columns: torch.Tensor
+        columns, global_columns = musician_columns(ledger)
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
-        self.register_buffer("table", torch.from_numpy(table), persistent=False)
+        self.register_buffer("global_columns", torch.from_numpy(global_columns), persistent=False)
         self.activate = ACTIVATIONS[network.activation]()
         shapes = SHAPES["musicians"](network.hidden, ledger)
-        self.names = [name for name in shapes if name not in ("value.weight", "value.bias")]  # SB3 has that layer
+        self.names = [name for name in shapes if name not in ("value.weight", "value.bias")]  # SB3's layer
         self.weights = nn.ParameterDict()
         for name in self.names:
-            self.weights[name.replace(".", "_")] = nn.Parameter(_first_values(name, shapes[name]))
+            self.weights[name.replace(".", "_")] = nn.Parameter(_initial_values(name, shapes[name]))
         self.latent_dim_pi = NUM_ACTIONS_DISCUSSION
         self.latent_dim_vf = network.hidden[2]
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        musicians, position = self._look(observation)
+        musicians, position = self._encode(observation)
         return self._logits(musicians, position), self._head(position, "value_third")
 
     def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
-        return self._logits(*self._look(observation))
+        return self._logits(*self._encode(observation))
 
     def forward_critic(self, observation: torch.Tensor) -> torch.Tensor:
-        return self._head(self._look(observation)[1], "value_third")
+        return self._head(self._encode(observation)[1], "value_third")
 
-    def _look(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _encode(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the features of each musician, and those of the whole position."""
         weights, linear = self.weights, nn.functional.linear
-        table = observation[:, self.table]
+        global_features = observation[:, self.global_columns]
         first = linear(observation[:, self.columns], weights["first_weight"]) + weights["first_place"]
-        first = self.activate(first + linear(table, weights["first_table"])[:, None, :])
+        first = self.activate(first + linear(global_features, weights["first_table"])[:, None, :])
         pooled = linear(_pool(first), weights["second_pool"], weights["second_bias"])
         second = self.activate(linear(first, weights["second_weight"]) + pooled[:, None, :])
-        return second, torch.cat([_pool(second), table], dim=1)
+        return second, torch.cat([_pool(second), global_features], dim=1)
 
     def _logits(self, musicians: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         weights, linear = self.weights, nn.functional.linear
@@ -71,19 +76,19 @@ class Musicians(nn.Module):
 
 
 def _pool(values: torch.Tensor) -> torch.Tensor:
-    """Mean and maximum over musicians."""
+    """Return mean and maximum over the musicians."""
     return torch.cat([values.mean(dim=1), values.amax(dim=1)], dim=1)
 
 
-def _first_values(name: str, shape: tuple[int, ...]) -> torch.Tensor:
+def _initial_values(name: str, shape: tuple[int, ...]) -> torch.Tensor:
     values = torch.zeros(shape)
     if len(shape) == 2 and name != "first.place":
-        nn.init.orthogonal_(values, SMALL if name in LAST_LAYERS else 2**0.5)
+        nn.init.orthogonal_(values, OUTPUT_GAIN if name in OUTPUT_LAYERS else HIDDEN_GAIN)
     return values
 
 
 class MusiciansPolicy(MaskableActorCriticPolicy):
-    """stable-baselines3's policy with that network: it makes the logits itself."""
+    """stable-baselines3's maskable policy with the network `Musicians`, which computes the logits itself."""
 
     def __init__(self, *args: Any, network: NetworkSettings, ledger: bool, **kwargs: Any) -> None:
         self._network = network
@@ -102,7 +107,7 @@ class MusiciansPolicy(MaskableActorCriticPolicy):
 
 
 def policy_class(settings: Settings) -> tuple[type[MaskableActorCriticPolicy], dict[str, Any]]:
-    """The policy's class and arguments for stable-baselines3."""
+    """Return the policy class and its keyword arguments for stable-baselines3."""
     network = settings.network
     common: dict[str, Any] = {"optimizer_kwargs": {"eps": 1e-5}}
     if network.kind == "musicians":
@@ -111,8 +116,8 @@ def policy_class(settings: Settings) -> tuple[type[MaskableActorCriticPolicy], d
     return MaskableActorCriticPolicy, {**common, **layers}
 
 
-def parameters_of(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:
-    """The network's parameters by the names they have in a policy file."""
+def parameters_by_name(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:
+    """Return the network's parameters by their names in a policy file."""
     extractor = policy.mlp_extractor
     if isinstance(extractor, Musicians):
         named = {name: extractor.weights[name.replace(".", "_")] for name in extractor.names}
@@ -129,16 +134,16 @@ def parameters_of(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:
     return found
 
 
-def weights_of(policy: MaskableActorCriticPolicy) -> Weights:
-    """As a policy file has them."""
+def export_weights(policy: MaskableActorCriticPolicy) -> Weights:
+    """Return a copy of the network's weights as a policy file contains them."""
     return {
         name: np.ascontiguousarray(values.detach().cpu().numpy(), np.float32).copy()
-        for name, values in parameters_of(policy).items()
+        for name, values in parameters_by_name(policy).items()
     }
 
 
-def begin_from(policy: MaskableActorCriticPolicy, settings: Settings) -> None:
-    """Give a network the weights of the saved policy that a run is to begin with, if there is one."""
+def load_initial_weights(policy: MaskableActorCriticPolicy, settings: Settings) -> None:
+    """Load the weights of the saved policy that `start_from` names, if any."""
     if settings.start_from is None:
         return
     try:
@@ -148,18 +153,18 @@ def begin_from(policy: MaskableActorCriticPolicy, settings: Settings) -> None:
 
 
 def set_weights(policy: MaskableActorCriticPolicy, card: Card, weights: Weights) -> None:
-    """Begin with the weights of a saved policy, whose network must be the same."""
-    own = parameters_of(policy)
+    """Copy the weights of a saved policy, which must have the same network."""
+    own = parameters_by_name(policy)
     if {name: tuple(values.shape) for name, values in own.items()} != card.shapes():
-        raise ValueError(
-            f"its network ({card.network}, {list(card.hidden)}, ledger {card.ledger}) is not that of this run"
-        )
+        saved = f"{card.network}, hidden layers {list(card.hidden)}, ledger {card.ledger}"
+        raise ValueError(f"the saved policy's network ({saved}) differs from this run's")
     with torch.no_grad():
         for name, values in own.items():
             values.copy_(torch.from_numpy(weights[name]))
 
 
 def make_card(settings: Settings, training: dict[str, Any]) -> Card:
+    """Return the description of a policy trained with these settings."""
     return Card(
         num_players=(settings.game.num_players,),
         network=settings.network.kind,
@@ -167,6 +172,6 @@ def make_card(settings: Settings, training: dict[str, Any]) -> Card:
         activation=settings.network.activation,
         ledger=settings.game.ledger,
         temperature=settings.temperature,
-        options=settings.game.model_dump(),
+        options=settings.game.as_json(),
         training=training,
     )

@@ -1,4 +1,4 @@
-"""Who the learner plays against: itself, its past, and fixed agents, drawn anew for every game."""
+"""The learner's opponents: its current policy, past snapshots of it, and fixed agents, drawn for every game."""
 
 from __future__ import annotations
 
@@ -18,110 +18,126 @@ from symphony9_env.envs.opponents import Opponents, decide_by
 from training.config import OpponentSettings
 
 LATEST: Final = "latest"
-MEMORY: Final = 0.995  # how slowly a tally forgets, a game
-FLOOR: Final = 0.05  # weight of a snapshot that never beats the learner, beside 1 for one that always does
+DECAY: Final = 0.995  # of a member's moving average of results, per game
+MIN_WEIGHT: Final = 0.05  # of a snapshot that never beats the learner; one that always does has 1 more
 
 
-class Pool(Opponents):
-    """All opponents, with a tally of how often each ends ahead of the learner.
+class OpponentPool(Opponents):
+    """All opponents, with a moving average of how often each finishes ahead of the learner.
 
-    Member 0 is the learner itself as it was before the present update, then come the fixed agents, then snapshots.
-    A member keeps its number while games with it are under way.
+    Member 0 is the learner's current policy; the fixed agents follow, then the snapshots. Snapshots retire but are
+    never removed, so a member keeps its number while games with it are in progress.
     """
 
-    def __init__(self, settings: OpponentSettings, num_games: int, num_players: int, folder: Path, seed: int) -> None:
+    def __init__(self, settings: OpponentSettings, num_envs: int, num_players: int, folder: Path, seed: int) -> None:
         self.settings = settings
         self.num_players = num_players
         self.folder = folder
         self.names = [LATEST, *settings.fixed]
-        self.agents: list[Agent] = [_Waiting(), *(agents.make(name, seed=seed) for name in settings.fixed)]
-        self.ahead = np.full(len(self.names), 0.5)  # how often it ends ahead of the learner
+        self.agents: list[Agent] = [_Placeholder(), *(agents.make(name, seed=seed) for name in settings.fixed)]
+        self.ahead_rates = np.full(len(self.names), 0.5)  # how often each member finishes ahead of the learner
         self.retired: set[str] = set()
-        self.drawn = np.zeros((num_games, num_players), np.int64)  # at the learner's own seat: unused
+        self.member_at = np.zeros((num_envs, num_players), np.int64)  # by row and seat; unused at the learner's seat
 
-    # A game's opponents.
+    def close(self) -> None:
+        """Release the resources of all agents."""
+        for agent in self.agents:
+            agent.close()
+
+    # Playing.
 
     def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:
-        """Draw opponents for the games just dealt, by their seeds and the tallies so far."""
-        odds = self.odds()
+        """Draw opponents for the games just dealt, from their seeds and the results so far."""
+        probabilities = self.probabilities()
         for row, seed in zip(rows.tolist(), seeds.tolist(), strict=True):
             rng = np.random.default_rng(seed)
-            drawn = rng.choice(len(odds), self.num_players, p=odds)
-            self.drawn[row] = drawn[0] if rng.random() < self.settings.same_kind else drawn
+            members = rng.choice(len(probabilities), self.num_players, p=probabilities)
+            self.member_at[row] = members[0] if rng.random() < self.settings.same_kind else members
 
-    def odds(self) -> NDArray[np.float64]:
-        """How likely each member is to be drawn."""
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return the probability of drawing each member."""
         weights = np.zeros(len(self.names))
         fixed = list(self.settings.fixed.values())
         weights[1 : 1 + len(fixed)] = fixed
-        first = 1 + len(fixed)
+        first = self._first_snapshot
         active = np.array([name not in self.retired for name in self.names[first:]], bool)
-        past = np.where(active, FLOOR + self.ahead[first:] ** 2, 0.0)
+        past = np.where(active, MIN_WEIGHT + self.ahead_rates[first:] ** 2, 0.0)
         weights[0] = self.settings.latest + (0.0 if active.any() else self.settings.past)
         if active.any():
             weights[first:] = self.settings.past * past / past.sum()
-        odds: NDArray[np.float64] = weights / weights.sum()
-        return odds
+        probabilities: NDArray[np.float64] = weights / weights.sum()
+        return probabilities
 
     def decide(self, positions: Positions, rows: Rows, seats: Rows) -> Rows:
-        return decide_by(self.agents, self.drawn[rows, positions.states["player"][rows]], positions, rows)
+        """Return the opponents' actions on these rows."""
+        return decide_by(self.agents, self.member_at[rows, positions.states["player"][rows]], positions, rows)
 
     def end(self, rows: Rows, seats: Rows, ranks: NDArray[np.float64]) -> None:
-        for row, seat, places in zip(rows.tolist(), seats.tolist(), ranks, strict=True):
+        """Update the moving averages of the opponents in the games that ended on these rows; a tie counts half."""
+        for row, seat, game_ranks in zip(rows.tolist(), seats.tolist(), ranks, strict=True):
             for other in range(self.num_players):
                 if other != seat:
-                    member = self.drawn[row, other]
-                    ahead = 0.5 * (1 + np.sign(places[seat] - places[other]))
-                    self.ahead[member] += (1 - MEMORY) * (ahead - self.ahead[member])
+                    member = self.member_at[row, other]
+                    ahead = 0.5 * (1 + np.sign(game_ranks[seat] - game_ranks[other]))
+                    self.ahead_rates[member] += (1 - DECAY) * (ahead - self.ahead_rates[member])
 
     # Members.
 
+    @property
+    def _first_snapshot(self) -> int:
+        return 1 + len(self.settings.fixed)
+
     def set_latest(self, card: Card, weights: Weights) -> None:
-        """The learner as it is now; it draws its actions, as in training."""
+        """Set the learner's current policy; it samples its actions, as in training."""
         self.agents[0] = PolicyAgent(LATEST, replace(card, temperature=1.0), weights, seed=0)
 
     def add_snapshot(self, name: str, card: Card, weights: Weights) -> None:
-        """Keep the learner as it is now, as a file and as a member; the most beaten one retires if there are many."""
+        """Save the policy and add it as a member.
+
+        If there are more than `max_snapshots`, retire the one that least often finishes ahead of the learner.
+        """
         path = self.folder / f"{name}.safetensors"
         save_policy(path, replace(card, temperature=1.0), weights)
-        self._join(path)
-        self.ahead = np.append(self.ahead, 0.5)
-        first = 1 + len(self.settings.fixed)
-        active = [number for number in range(first, len(self.names)) if self.names[number] not in self.retired]
+        self._load_snapshot(path)
+        self.ahead_rates = np.append(self.ahead_rates, 0.5)
+        snapshots = range(self._first_snapshot, len(self.names))
+        active = [number for number in snapshots if self.names[number] not in self.retired]
         if len(active) > self.settings.max_snapshots:
-            self.retired.add(self.names[min(active[:-1], key=lambda number: self.ahead[number])])
+            self.retired.add(self.names[min(active[:-1], key=lambda number: self.ahead_rates[number])])
 
-    def _join(self, path: Path) -> None:
+    def _load_snapshot(self, path: Path) -> None:
         self.names.append(path.stem)
         self.agents.append(PolicyAgent(path.stem, *load_policy(path), seed=len(self.names)))
 
-    # Saving.
+    # Checkpoints.
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
+        """Return the pool's state as JSON data; snapshots are named only, since they are files already."""
         return {
             "names": self.names,
-            "ahead": self.ahead.tolist(),
+            "ahead_rates": self.ahead_rates.tolist(),
             "retired": sorted(self.retired),
-            "who": self.drawn.tolist(),
+            "member_at": self.member_at.tolist(),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        first = 1 + len(self.settings.fixed)
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        first = self._first_snapshot
         if state["names"][:first] != self.names[:first]:
-            raise ValueError(f"its opponents were {state['names'][:first]}; these are {self.names[:first]}")
+            raise ValueError(f"opponents: the checkpoint has {state['names'][:first]}, this run {self.names[:first]}")
         del self.names[first:], self.agents[first:]
         for name in state["names"][first:]:
-            self._join(self.folder / f"{name}.safetensors")
-        self.ahead = np.array(state["ahead"])
+            self._load_snapshot(self.folder / f"{name}.safetensors")
+        self.ahead_rates = np.array(state["ahead_rates"])
         self.retired = set(state["retired"])
-        self.drawn[:] = state["who"]
+        self.member_at[:] = state["member_at"]
 
 
-class _Waiting(Agent):
-    """Holds the place of the learner until its first weights are there."""
+class _Placeholder(Agent):
+    """Stands for the learner's policy until `set_latest` is called."""
 
     name = LATEST
     seed = 0
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        raise RuntimeError("the pool has no weights of the learner yet; call set_latest first")
+        raise RuntimeError("the pool does not have the learner's policy yet; call set_latest first")

@@ -1,11 +1,11 @@
-"""What a person sees: evaluations in progress.csv, the learning curve, the bar."""
+"""Evaluations of the learner: progress.csv, the learning curve, and their text on the terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -14,35 +14,40 @@ from symphony9_env import agents, files
 from symphony9_env.agents import Card
 from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
+from symphony9_env.arena.console import format_interval, format_percent, format_table
 from symphony9_env.arena.figures import PALETTE, STYLE, as_percent
 from symphony9_env.arena.matches import against
 from training.config import Settings
 
-Row = dict[str, float]
+Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
 
 
-def read_progress(path: Path, up_to: float) -> list[Row]:
-    """The evaluations so far, up to the decision that training goes on from."""
-    if not path.exists():
-        return []
-    rows = [
-        {name: float(value) for name, value in row.items()} for row in csv.DictReader(io.StringIO(path.read_text()))
-    ]
-    return [row for row in rows if row["steps"] <= up_to]
+def evaluate(settings: Settings, card: Card, weights: Weights) -> Row:
+    """Return the policy's win rate against each evaluation opponent, with 95 % intervals.
 
-
-def measured(settings: Settings, card: Card, weights: Weights) -> Row:
-    """Matches against the fixed opponents on deals that are never trained on: win rates with their intervals."""
-    chosen, variant = settings.evaluation, settings.game.options().variant
+    The deals are not used for training.
+    """
+    evaluation, variant = settings.evaluation, settings.game.options().variant
     learner = PolicyAgent("learner", card, weights, seed=1)
     row: Row = {}
-    for name in chosen.opponents:
-        wins = against(learner, agents.make(name, seed=2), variant, chosen.games, chosen.seed)
+    for name in evaluation.opponents:
+        with agents.make(name, seed=2) as opponent:
+            wins = against(learner, opponent, variant, evaluation.games, evaluation.seed)
         row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
     return row
 
 
+def read_progress(path: Path, max_steps: float) -> list[Row]:
+    """Return the evaluations in progress.csv up to a number of steps: later ones will be repeated after resuming."""
+    if not path.exists():
+        return []
+    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
+    rows = [{name: float(value) for name, value in line.items()} for line in lines]
+    return [row for row in rows if row["steps"] <= max_steps]
+
+
 def write_progress(path: Path, rows: list[Row]) -> None:
+    """Write all evaluations to progress.csv."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -51,7 +56,7 @@ def write_progress(path: Path, rows: list[Row]) -> None:
 
 
 def draw_curve(path: Path, rows: list[Row], par: float, title: str) -> None:
-    """Win rates over the training, with their 95 % intervals."""
+    """Plot the win rates over the run, with their 95 % intervals."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.2))
         axes = figure.subplots()
@@ -64,13 +69,23 @@ def draw_curve(path: Path, rows: list[Row], par: float, title: str) -> None:
         axes.axhline(par, color="#333333", linestyle="--", linewidth=1, label="par")
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(as_percent)
-        axes.set_xlabel("decisions of the learner, in millions")
-        axes.set_ylabel("games won")
+        axes.set_xlabel("steps of the learner, in millions")
+        axes.set_ylabel("win rate")
         axes.set_title(title)
         axes.legend(loc="center right")
         files.write(path, lambda draft: figure.savefig(draft, format="png", dpi=130))
 
 
-def told(row: dict[str, Any]) -> dict[str, str]:
-    """For the bar: win rates in per cent."""
+def format_win_rates(row: Row) -> dict[str, str]:
+    """Return the win rates in per cent, for the progress bar."""
     return {name: f"{100 * value:.0f}%" for name, value in row.items() if f"{name}_low" in row}
+
+
+def format_results(row: Row, opponents: Sequence[str]) -> str:
+    """Return an evaluation as text."""
+    cells = [
+        [name, format_percent(row[name]), format_interval([row[f"{name}_low"], row[f"{name}_high"]], format_percent)]
+        for name in opponents
+    ]
+    title = f"after {row['steps']:,.0f} steps in {row['seconds'] / 60:.1f} minutes\n"
+    return title + format_table(["learner alone against", "wins", "95 %"], cells)

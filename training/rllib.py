@@ -1,12 +1,13 @@
-"""Train a policy by self-play with RLlib on Ray, for those who outgrow one machine; docs/scaling.md tells how.
+"""Train a policy by self-play with RLlib on one or more machines; see docs/scaling.md.
 
     python -m training.rllib --config configs/quick.yaml --runners 2
     python -m training.rllib --config configs/standard.yaml --out runs/wide --runners 16 --address auto
     python -m training.rllib --resume runs/wide --runners 8 --address auto
 
-Settings are those of `training/config.py` (`python -m training.train --list` shows them). Runners play the games, on
-any machine of the cluster; the network is trained in this process. Ctrl-C saves, and so does the run itself now and
-then. In the folder: last.safetensors (the policy), progress.csv, pool/ (snapshots), checkpoint.json and its folder.
+The settings are those of `training/config.py`; `python -m training.train --list` shows them. Runners play the games,
+on any machine of the cluster; the network is trained in this process. A run saves a checkpoint from time to time and on
+Ctrl-C. The folder contains last.safetensors (the policy), progress.csv, pool/ (snapshots), checkpoint.json and the
+folder that it names.
 """
 
 from __future__ import annotations
@@ -34,129 +35,132 @@ from symphony9_env import files
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
 from symphony9_env.arena.console import Parser, run
+from training import progress
 from training.checkpoints import RunFolder
-from training.config import Settings, load_settings
-from training.network import begin_from, make_card, weights_of
-from training.progress import Row, measured, read_progress, told, write_progress
+from training.config import Settings, load_settings, parse_settings_json
+from training.network import export_weights, load_initial_weights, make_card
 from training.rllib_modules import DECISIONS, LEARNER, Seats, make_config
-from training.train import shown, stop_on_interrupt
+from training.train import stop_on_interrupt
 
 FORMAT: Final = "symphony9-rllib/1"
 CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_env", "evaluation", "training")]
 
 
 class Run:
-    """RLlib's algorithm, and what happens between its updates: snapshots, evaluations, checkpoints."""
+    """A run: RLlib's algorithm with snapshots, evaluations and checkpoints between its updates."""
 
     def __init__(
         self, settings: Settings, folder: RunFolder, runners: int, saved: dict[str, Any] | None = None
     ) -> None:
-        begun: dict[str, Any] = saved or {"steps": 0, "seconds": 0.0, "snapshots": 1}
+        counts: dict[str, Any] = saved or {"steps": 0, "seconds": 0.0, "snapshots": 1}
         self.settings = settings
         self.folder = folder
-        self.runners = self.up = runners
-        self.num_timesteps: int = begun["steps"]
-        self.seconds: float = begun["seconds"]  # spent training, over all sessions
-        self.snapshots: int = begun["snapshots"]  # taken so far; the first is how the learner began
-        self.rows = read_progress(folder.progress, self.num_timesteps)
-        self.times = {"playing": 0.0, "learning": 0.0}  # seconds of an update, smoothed
-        self.updates = [0, 0.0]  # decisions and seconds of this session's updates
-        self.stop_asked = False
-        self._begun = time.monotonic()
+        self.runners = self.healthy_runners = runners
+        self.num_timesteps: int = counts["steps"]
+        self.previous_seconds: float = counts["seconds"]  # spent before the run was resumed
+        self.snapshots: int = counts["snapshots"]  # taken so far; the first is the initial policy
+        self.rows = progress.read_progress(folder.progress, self.num_timesteps)
+        self.times = {"playing": 0.0, "learning": 0.0}  # seconds per update, smoothed
+        self.updates = [0, 0.0]  # steps and seconds of the updates since the start or resumption
+        self.stop_requested = False
+        self._start_time = time.monotonic()
         self._saved_steps = -1
         torch.set_num_threads(settings.num_threads)
         self.past = Seats(settings.opponents, settings.game.num_players).past
         self.algorithm: PPO = make_config(settings, runners, self.num_timesteps).build_algo()
         if saved is None:
-            self._begin()
+            self._start()
         else:
             self._restore(folder.path / saved["checkpoint"])
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         learner = self.algorithm.get_module(LEARNER)
-        begin_from(learner.policy, self.settings)
-        self._put(dict.fromkeys([LEARNER, *self.past], learner.get_state()))
+        load_initial_weights(learner.policy, self.settings)
+        self._set_weights(dict.fromkeys([LEARNER, *self.past], learner.get_state()))
 
-    def _put(self, weights: dict[str, Any]) -> None:
-        """Give modules these weights, here and on all runners. RLlib's own way may leave out busy runners."""
+    def _set_weights(self, weights: dict[str, Any]) -> None:
+        """Set the weights of modules, here and on all runners; RLlib's own method may leave out busy runners."""
         self.algorithm.learner_group.set_weights(weights)
         state = ray.put({COMPONENT_RL_MODULE: weights})
         group = self.algorithm.env_runner_group
         group.foreach_env_runner(lambda runner: runner.set_state(ray.get(state)), timeout_seconds=60)
 
     def train(self) -> None:
-        """Until all decisions are made, or Ctrl-C asked to stop; saved in either case."""
-        settings, saved_at = self.settings, -math.inf
+        """Train until all steps are done or Ctrl-C requests a stop; save a checkpoint in either case."""
+        settings, save_time = self.settings, -math.inf
         bar = tqdm(total=settings.total_steps, initial=self.num_timesteps, unit=" steps", unit_scale=True, disable=None)
-        with bar, stop_on_interrupt(self):  # type: ignore[arg-type]
-            while self.num_timesteps < settings.total_steps and not self.stop_asked:
-                if time.monotonic() - saved_at > settings.save_every:
+        with bar, stop_on_interrupt(self):
+            while self.num_timesteps < settings.total_steps and not self.stop_requested:
+                if time.monotonic() - save_time > settings.save_every:
                     self.save()
-                    saved_at = time.monotonic()
+                    save_time = time.monotonic()
                 self.update()
                 if self.num_timesteps >= self.snapshots * settings.opponents.snapshot_every:
                     self.take_snapshot()
                 if self.num_timesteps >= (len(self.rows) + 1) * settings.evaluation.every:
                     self.evaluate()
                 bar.update(min(self.num_timesteps, settings.total_steps) - bar.n)
-                bar.set_postfix(told(self.rows[-1]) if self.rows else {})
-            if not self.stop_asked and (not self.rows or self.rows[-1]["steps"] < self.num_timesteps):
+                bar.set_postfix(progress.format_win_rates(self.rows[-1]) if self.rows else {})
+            if not self.stop_requested and (not self.rows or self.rows[-1]["steps"] < self.num_timesteps):
                 self.evaluate()
             self.save()
 
     def update(self) -> None:
-        """One update; runners that are lost, or back, are told."""
-        begun = time.monotonic()
+        """Run one update; report runners that were lost or came back."""
+        start = time.monotonic()
         result = self.algorithm.train()
-        made = result.get(ENV_RUNNER_RESULTS, {}).get(DECISIONS, 0)
-        decisions = 0 if math.isnan(made) else int(made)  # no number: no runner was there
-        self.num_timesteps += decisions
-        self.updates = [self.updates[0] + decisions, self.updates[1] + time.monotonic() - begun]
+        count = result.get(ENV_RUNNER_RESULTS, {}).get(DECISIONS, 0)
+        steps = 0 if math.isnan(count) else int(count)  # NaN: there was no runner
+        self.num_timesteps += steps
+        self.updates = [self.updates[0] + steps, self.updates[1] + time.monotonic() - start]
         for name, timer in (("playing", ENV_RUNNER_SAMPLING_TIMER), ("learning", LEARNER_UPDATE_TIMER)):
             self.times[name] = float(result.get(TIMERS, {}).get(timer, self.times[name]))
-        up = self.algorithm.env_runner_group.num_healthy_remote_workers()
-        if up != self.up:
-            what = "training goes on with them" if up else "waiting for one"
-            tqdm.write(f"{up} of {self.runners} runners are there; {what}", file=sys.stderr)
-        self.up = up
+        healthy = self.algorithm.env_runner_group.num_healthy_remote_workers()
+        if healthy != self.healthy_runners:
+            consequence = "training continues" if healthy else "waiting for a runner"
+            tqdm.write(f"{healthy} of {self.runners} runners are available; {consequence}", file=sys.stderr)
+        self.healthy_runners = healthy
 
     def take_snapshot(self) -> None:
-        """Snapshots fill the frozen modules in turn; as long as there are too few of them, modules repeat them."""
-        save_policy(self.folder.pool / f"step-{self.num_timesteps}.safetensors", *self.exported())
+        """Save a snapshot and put it into the next frozen module; modules repeat snapshots until there are enough."""
+        save_policy(self.folder.pool / f"step-{self.num_timesteps}.safetensors", *self.export_policy())
         weights = {name: self.algorithm.get_module(name).get_state() for name in [LEARNER, *self.past]}
         if self.past:
             weights[self.past[self.snapshots % len(self.past)]] = weights[LEARNER]
             known = self.past[: self.snapshots + 1]
-            self._put({name: weights[known[place % len(known)]] for place, name in enumerate(self.past)})
+            self._set_weights({name: weights[known[number % len(known)]] for number, name in enumerate(self.past)})
         self.snapshots += 1
 
-    def exported(self) -> tuple[Card, Weights]:
-        """The learner as a policy."""
-        about = {"steps": self.num_timesteps, "seconds": round(self.spent()), "runners": self.runners}
+    def export_policy(self) -> tuple[Card, Weights]:
+        """Return the current policy as a policy file contains it."""
+        about = {"steps": self.num_timesteps, "seconds": round(self.elapsed_seconds()), "runners": self.runners}
         card = make_card(self.settings, {**about, "settings": self.settings.model_dump(mode="json")})
-        return card, weights_of(self.algorithm.get_module(LEARNER).policy)
+        return card, export_weights(self.algorithm.get_module(LEARNER).policy)
 
-    def spent(self) -> float:
-        return self.seconds + time.monotonic() - self._begun
+    def elapsed_seconds(self) -> float:
+        """Return the duration of the run, the time before it was resumed included."""
+        return self.previous_seconds + time.monotonic() - self._start_time
 
     def evaluate(self) -> None:
-        """Matches against the fixed opponents on deals that are never trained on."""
-        row: Row = {"steps": float(self.num_timesteps), "seconds": round(self.spent(), 1)}
-        self.rows.append(row | measured(self.settings, *self.exported()))
-        write_progress(self.folder.progress, self.rows)
+        """Evaluate the current policy."""
+        row: progress.Row = {"steps": float(self.num_timesteps), "seconds": round(self.elapsed_seconds(), 1)}
+        self.rows.append(row | progress.evaluate(self.settings, *self.export_policy()))
+        progress.write_progress(self.folder.progress, self.rows)
 
     def save(self) -> None:
-        """Into a folder of its own, to which checkpoint.json points when it is whole: a kill leaves the save before."""
+        """Write a checkpoint to a new folder, then name it in checkpoint.json: a kill leaves the previous one."""
         if self.num_timesteps == self._saved_steps:
             return
         target = self.folder.path.resolve() / f"checkpoint-{self.num_timesteps}-{time.time_ns()}"
-        counts = {"steps": self.num_timesteps, "seconds": self.spent(), "snapshots": self.snapshots}
+        counts = {"steps": self.num_timesteps, "seconds": self.elapsed_seconds(), "snapshots": self.snapshots}
         try:
             self.algorithm.save_to_path(target)
-            files.write_text(pointer(self.folder), json.dumps({"format": FORMAT, "checkpoint": target.name, **counts}))
+            files.write_text(
+                pointer_path(self.folder), json.dumps({"format": FORMAT, "checkpoint": target.name, **counts})
+            )
         except OSError as error:
-            raise ValueError(f"{target}: can't be written ({error}); the save before stands") from None
-        save_policy(self.folder.last, *self.exported())
+            raise ValueError(f"{target}: cannot be written ({error}); the previous checkpoint is unchanged") from None
+        save_policy(self.folder.last, *self.export_policy())
         self._saved_steps = self.num_timesteps
         for other in target.parent.glob("checkpoint-*"):
             if other != target:
@@ -165,38 +169,42 @@ class Run:
     def _restore(self, checkpoint: Path) -> None:
         try:
             self.algorithm.restore_from_path(checkpoint.resolve())
-            self._put(self.algorithm.learner_group.get_weights())
+            self._set_weights(self.algorithm.learner_group.get_weights())
         except Exception as error:
-            raise ValueError(f"--resume {checkpoint}: can't be read ({' '.join(str(error).split())[:200]})") from None
+            raise ValueError(f"--resume {checkpoint}: cannot be read ({' '.join(str(error).split())[:200]})") from None
 
     def close(self) -> None:
+        """Stop RLlib's algorithm."""
         self.algorithm.stop()
         with contextlib.suppress(OSError):
-            os.rmdir(self.algorithm.logdir)  # Ray makes it in the home folder and leaves it empty
+            os.rmdir(self.algorithm.logdir)  # Ray creates it in the home folder and leaves it empty
 
 
-def pointer(folder: RunFolder) -> Path:
+def pointer_path(folder: RunFolder) -> Path:
+    """Return the path of the file that names the current checkpoint."""
     return folder.path / "checkpoint.json"
 
 
-def read(folder: RunFolder) -> tuple[Settings, dict[str, Any]]:
-    """A run's settings and last save; a ValueError says why there is none to go on from."""
+def read_checkpoint(folder: RunFolder) -> tuple[Settings, dict[str, Any]]:
+    """Return a run's settings and last checkpoint; raise a ValueError if it cannot be resumed."""
+    path = pointer_path(folder)
     try:
-        saved = json.loads(pointer(folder).read_text())
+        saved = json.loads(path.read_text())
         if saved["format"] != FORMAT:
-            raise ValueError(f"is no save of this version, {FORMAT}")
-        return Settings.model_validate_json(folder.config.read_text()), saved
+            raise ValueError(f"not in the format {FORMAT}")
+        settings = folder.config.read_text()
     except FileNotFoundError as error:
-        raise ValueError(f"--resume {folder.path}: no {Path(error.filename).name} there") from None
+        raise ValueError(f"--resume {folder.path}: the folder contains no {Path(error.filename).name}") from None
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"--resume {pointer(folder)}: can't be read ({' '.join(str(error).split())[:200]})") from None
+        raise ValueError(f"--resume {path}: cannot be read ({' '.join(str(error).split())[:200]})") from None
+    return parse_settings_json(settings, f"--resume {folder.config}"), saved
 
 
 # The command.
 
 
 def connect(address: str | None, runners: int) -> None:
-    """Start Ray on this machine, or join a cluster and send our code to it."""
+    """Start Ray on this machine, or connect to a cluster and send it our code."""
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
@@ -204,59 +212,65 @@ def connect(address: str | None, runners: int) -> None:
     else:
         try:
             host, _, port = address.rpartition(":")
-            if port.isdecimal():  # Ray itself would try for minutes
+            if port.isdecimal():  # Ray itself would retry for minutes
                 socket.create_connection((host.rpartition("/")[2], int(port)), timeout=10).close()
             ray.init(address=address, runtime_env={"py_modules": CODE}, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
             raise ValueError(f"--address {address}: no Ray cluster there ({str(error).splitlines()[0]})") from None
     cores = ray.cluster_resources().get("CPU", 0)
     if runners > cores:
-        raise ValueError(f"--runners {runners}: each needs a core; the cluster has {cores:g}")
+        raise ValueError(f"--runners {runners}: the cluster has {cores:g} cores, and each runner needs one")
 
 
-def unused(settings: Settings) -> list[str]:
-    """Settings that only `training.train` can follow."""
+def list_unsupported(settings: Settings) -> list[str]:
+    """Return the names of the settings given that only `training.train` supports."""
     given = {
         "opponents.fixed": any(settings.opponents.fixed.values()),
-        "warm_start": settings.warm_start.agent is not None and settings.start_from is None,
-        "reward.shaping": settings.reward.shaping > 0,
+        "behaviour_cloning": settings.behaviour_cloning.agent is not None and settings.start_from is None,
+        "reward.shaping_coef": settings.reward.shaping_coef > 0,
         "ppo.target_kl": settings.ppo.target_kl is not None,
     }
     return [name for name, is_given in given.items() if is_given]
 
 
-def parser() -> Parser:
-    made = Parser("python -m training.rllib", __doc__)
-    what = made.add_mutually_exclusive_group(required=True)
-    what.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
-    what.add_argument("--resume", metavar="FOLDER", help="go on with the run in this folder")
-    made.add_argument("--out", help="folder for the run (default: runs/rllib- and the name of the config)")
-    made.add_argument("--runners", type=int, default=2, help="processes that play games; 0: this one (default: 2)")
-    made.add_argument("--address", help="of an existing Ray cluster, or auto (default: Ray on this machine alone)")
-    made.add_argument("changes", nargs="*", metavar="name=value", help="settings to change, such as seed=3")
-    return made
+def make_parser() -> Parser:
+    """Return the parser of the command line."""
+    parser = Parser("python -m training.rllib", __doc__)
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
+    action.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder")
+    parser.add_argument("--out", help="folder of the run (default: runs/rllib- and the name of the config)")
+    parser.add_argument(
+        "--runners", type=int, default=2, help="number of processes that play games; 0: only this process (default: 2)"
+    )
+    parser.add_argument(
+        "--address", help="address of an existing Ray cluster, or auto (default: start Ray on this machine)"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="name=value", help="settings to override, such as seed=3")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> None:
-    chosen = parser().parse_args(arguments)
+    """Run the command."""
+    chosen = make_parser().parse_args(arguments)
     if chosen.runners < 0:
         raise ValueError(f"--runners {chosen.runners}; allowed: 0 or more")
     saved = None
     if chosen.resume is not None:
-        if chosen.changes or chosen.out:
-            raise ValueError("--resume takes no settings and no --out: the run goes on as it began")
+        if chosen.overrides or chosen.out:
+            raise ValueError("--resume cannot be combined with --out or settings: a run keeps those it has")
         if not Path(chosen.resume).is_dir():
             raise ValueError(f"--resume {chosen.resume}: no such folder")
         folder = RunFolder(chosen.resume)
-        settings, saved = read(folder)
+        settings, saved = read_checkpoint(folder)
     else:
-        settings = load_settings(chosen.config, chosen.changes)
+        settings = load_settings(chosen.config, chosen.overrides)
         folder = RunFolder(chosen.out or Path("runs") / f"rllib-{Path(chosen.config).stem}")
-        if pointer(folder).exists() or folder.checkpoint.exists():
-            raise ValueError(f"--out {folder.path}: holds a run; --resume {folder.path} goes on with it")
+        if pointer_path(folder).exists() or folder.checkpoint.exists():
+            raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
         files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
-    if names := unused(settings):
-        print(f"not used with RLlib: {', '.join(names)}", file=sys.stderr)
+    if names := list_unsupported(settings):
+        print(f"ignored, not supported with RLlib: {', '.join(names)}", file=sys.stderr)
     try:
         connect(chosen.address, chosen.runners)
         training = Run(settings, folder, chosen.runners, saved)
@@ -264,19 +278,19 @@ def main(arguments: list[str] | None = None) -> None:
         training.close()
     finally:
         ray.shutdown()
-    if training.stop_asked:
-        again = f"python -m training.rllib --resume {folder.path} --runners {chosen.runners}"
-        print(f"saved after {training.num_timesteps:,} decisions; go on with: {again}")
+    if training.stop_requested:
+        print(f"saved after {training.num_timesteps:,} steps; continue with:")
+        print(f"python -m training.rllib --resume {folder.path} --runners {chosen.runners}")
         raise KeyboardInterrupt
-    print(shown(training))  # type: ignore[arg-type]
-    print(f"\npolicy: {folder.last}; figures: {folder.progress}")
-    decisions, seconds = training.updates
-    if decisions:
-        times = ", ".join(f"{spent:.1f} s {name}" for name, spent in training.times.items())
-        print(f"{decisions / seconds:,.0f} decisions/s; an update takes {times}")
+    print(progress.format_results(training.rows[-1], settings.evaluation.opponents))
+    print(f"\npolicy: {folder.last}, data: {folder.progress}")
+    steps, seconds = training.updates
+    if steps:
+        times = ", ".join(f"{duration:.1f} s {name}" for name, duration in training.times.items())
+        print(f"{steps / seconds:,.0f} steps/s; an update takes {times}")
 
 
 if __name__ == "__main__":
-    from training.rllib import main as start  # by its own name: other processes look for its classes there
+    from training.rllib import main as start  # import by name: other processes look up its classes there
 
     sys.exit(run("rllib", start))

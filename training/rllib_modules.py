@@ -1,4 +1,4 @@
-"""What RLlib is made of here: the network as its module, who plays which seat, what runners send, the configuration.
+"""The parts of RLlib training: the module, the assignment of modules to seats, the callback, the configuration.
 
 `training/rllib.py` runs it.
 """
@@ -32,7 +32,7 @@ DECISIONS: Final = "learner_decisions"
 
 
 class MaskedModule(TorchRLModule, ValueFunctionAPI):
-    """The network that `training.train` trains, as RLlib wants it: logits of illegal actions are out of reach."""
+    """The network of `training.train` as an RLlib module; illegal actions get the lowest possible logits."""
 
     def setup(self) -> None:
         kind, arguments = policy_class(Settings.model_validate(self.model_config["settings"]))
@@ -40,11 +40,11 @@ class MaskedModule(TorchRLModule, ValueFunctionAPI):
         self.policy: Any = kind(self.observation_space["observations"], actions, lambda _: 0.0, **arguments)
 
     def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, torch.Tensor]:
-        """Also what the value is computed from, so that a gradient step looks at each observation once."""
-        seen, mask = batch[Columns.OBS]["observations"], batch[Columns.OBS]["action_mask"]
-        for_policy, for_value = self.policy.mlp_extractor(seen)
-        logits = self.policy.action_net(for_policy)[:, : mask.shape[1]]  # fewer actions without the discussion
-        return {Columns.ACTION_DIST_INPUTS: torch.where(mask > 0, logits, FLOAT_MIN), Columns.EMBEDDINGS: for_value}
+        """Return the logits, and the value's features, so that a gradient step encodes each observation once."""
+        observation, mask = batch[Columns.OBS]["observations"], batch[Columns.OBS]["action_mask"]
+        latent_pi, latent_vf = self.policy.mlp_extractor(observation)
+        logits = self.policy.action_net(latent_pi)[:, : mask.shape[1]]  # fewer actions without the discussion
+        return {Columns.ACTION_DIST_INPUTS: torch.where(mask > 0, logits, FLOAT_MIN), Columns.EMBEDDINGS: latent_vf}
 
     def compute_values(self, batch: dict[str, Any], embeddings: torch.Tensor | None = None) -> torch.Tensor:
         if embeddings is None:
@@ -54,7 +54,7 @@ class MaskedModule(TorchRLModule, ValueFunctionAPI):
 
 
 class OneOptimizer(PPOTorchLearner):
-    """Only what is trained has an optimizer: those of the frozen modules would take a good part of an update."""
+    """A learner with an optimizer for the trained module only; those of frozen modules would slow updates down."""
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         if module_id == LEARNER:
@@ -62,13 +62,11 @@ class OneOptimizer(PPOTorchLearner):
 
 
 class Seats:
-    """Which module plays a seat, by the game's id: one seat is the learner's, the others are drawn."""
+    """Assigns modules to the seats of a game, from the game's id: one seat is the learner's, the others are drawn."""
 
     def __init__(self, settings: OpponentSettings, num_players: int) -> None:
         if settings.latest + settings.past <= 0:
-            raise ValueError(
-                "opponents.latest and opponents.past are 0; with RLlib there is nobody else to play against"
-            )
+            raise ValueError("opponents.latest and opponents.past are 0; RLlib training supports no other opponents")
         self.num_players = num_players
         self.same_kind = settings.same_kind
         self.latest = settings.latest / (settings.latest + settings.past)
@@ -84,7 +82,7 @@ class Seats:
 
 
 class OwnDecisions(RLlibCallback):
-    """Runners send only what is learned from: frozen modules' decisions stay behind."""
+    """Removes the decisions of frozen modules from what a runner sends, and counts the learner's."""
 
     def on_sample_end(self, *, metrics_logger: Any, samples: list[Any], **_: Any) -> None:
         for episode in samples:
@@ -96,33 +94,33 @@ class OwnDecisions(RLlibCallback):
 
 
 def make_config(settings: Settings, runners: int, steps: int = 0) -> PPOConfig:
-    """RLlib's configuration for a run that begins, or goes on, after so many decisions."""
+    """Return RLlib's configuration for a run that starts or resumes after so many steps."""
     ppo, seats = settings.ppo, Seats(settings.opponents, settings.game.num_players)
     end = math.ceil(settings.total_steps / seats.learner_share)  # RLlib's schedules count everybody's decisions
     spec = RLModuleSpec(module_class=MaskedModule, model_config={"settings": settings.model_dump(mode="json")})
     modules = dict.fromkeys([LEARNER, *seats.past], spec)
     return (
         PPOConfig()
-        .environment(FreshDealsEnv, env_config=settings.game.model_dump(), disable_env_checking=True)
+        .environment(FreshDealsEnv, env_config=settings.game.as_json(), disable_env_checking=True)
         .env_runners(
             num_env_runners=runners,
-            num_envs_per_env_runner=math.ceil(ppo.num_games / max(runners, 1)),
-            batch_mode="complete_episodes",  # where RLlib cuts a game it loses waiting seats' decisions and rewards
+            num_envs_per_env_runner=math.ceil(ppo.n_envs / max(runners, 1)),
+            batch_mode="complete_episodes",  # RLlib loses decisions and rewards of waiting seats where it cuts a game
             sample_timeout_s=3600,
         )
         .multi_agent(policies=set(modules), policy_mapping_fn=seats, policies_to_train=[LEARNER])
         .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=modules))
         .learners(num_learners=0, learner_class=OneOptimizer)  # in this process
         .training(
-            train_batch_size_per_learner=math.ceil(ppo.num_games * ppo.num_steps / seats.learner_share),
+            train_batch_size_per_learner=math.ceil(ppo.n_envs * ppo.n_steps / seats.learner_share),
             minibatch_size=ppo.batch_size,
-            num_epochs=ppo.num_epochs,
+            num_epochs=ppo.n_epochs,
             lr=[[0, ppo.learning_rate], [end, ppo.learning_rate_end]],
-            entropy_coeff=[[0, ppo.entropy], [end, ppo.entropy_end]],
+            entropy_coeff=[[0, ppo.ent_coef], [end, ppo.ent_coef_end]],
             gamma=ppo.gamma,
             lambda_=ppo.gae_lambda,
             clip_param=ppo.clip_range,
-            vf_loss_coeff=ppo.value_weight,
+            vf_loss_coeff=ppo.vf_coef,
             vf_clip_param=math.inf,
             grad_clip=ppo.max_grad_norm,
             grad_clip_by="global_norm",

@@ -5,21 +5,22 @@
     python -m training.train --resume runs/two
     python -m training.train --list
 
-Settings are those of `training/config.py` (`--list` shows them all); the file names what it changes, and
-`section.name=value` on the command line changes it again. Ctrl-C saves, and so does the run itself now and then:
-`--resume FOLDER` goes on from there as if nothing had happened. In the folder: best.safetensors and last.safetensors
-(policies), progress.csv, curve.png, and TensorBoard's events.
+The settings are those of `training/config.py`; `--list` shows them. A config contains the settings that differ from
+their defaults, and `section.name=value` on the command line overrides it. A run saves a checkpoint from time to time
+and on Ctrl-C; `--resume FOLDER` continues from there exactly as if it had not been stopped. The folder contains
+best.safetensors and last.safetensors (policies), progress.csv, curve.png, and TensorBoard's events.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from sb3_contrib import MaskablePPO
@@ -28,171 +29,169 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from symphony9_env import files
-from symphony9_env.arena.console import Parser, format_percent, format_table, run
-from training import checkpoints
-from training.behaviour_cloning import warm_up
-from training.callbacks import BetweenUpdates
-from training.checkpoints import RunFolder
-from training.config import Section, Settings, load_settings
-from training.network import begin_from, policy_class
-from training.opponent_pool import Pool
+from symphony9_env.agents import AgentFailed
+from symphony9_env.arena.console import Parser, run
+from training.behaviour_cloning import clone_behaviour
+from training.callbacks import TrainingCallback
+from training.checkpoints import RunFolder, read_checkpoint, read_settings, restore_checkpoint
+from training.config import Settings, list_settings, load_settings
+from training.network import load_initial_weights, policy_class
+from training.opponent_pool import OpponentPool
+from training.progress import format_results
 from training.vec_env import SelfPlayVecEnv
 
 
 def make_env(settings: Settings, folder: Path) -> SelfPlayVecEnv:
-    """Hundreds of games with the learner in a random seat, and the pool in the others."""
-    num_games, num_players = settings.ppo.num_games, settings.game.num_players
-    pool = Pool(settings.opponents, num_games, num_players, folder, settings.seed)
-    return SelfPlayVecEnv(num_games, pool, settings.game.options(), settings.seed)
+    """Return the games of a run; the learner has a random seat in each, and the pool plays the others."""
+    n_envs = settings.ppo.n_envs
+    pool = OpponentPool(settings.opponents, n_envs, settings.game.num_players, folder, settings.seed)
+    return SelfPlayVecEnv(n_envs, pool, settings.game.options(), settings.seed)
 
 
 def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
+    """Return a new model, with the weights of `start_from` if it is set."""
     ppo = settings.ppo
-    fall = ppo.learning_rate - ppo.learning_rate_end
+    decay = ppo.learning_rate - ppo.learning_rate_end
     policy, policy_kwargs = policy_class(settings)
     model = MaskablePPO(
         policy,
         env,
-        learning_rate=lambda left: ppo.learning_rate_end + fall * left,
-        n_steps=ppo.num_steps,
+        learning_rate=lambda remaining: ppo.learning_rate_end + decay * remaining,
+        n_steps=ppo.n_steps,
         batch_size=ppo.batch_size,
-        n_epochs=ppo.num_epochs,
+        n_epochs=ppo.n_epochs,
         gamma=ppo.gamma,
         gae_lambda=ppo.gae_lambda,
         clip_range=ppo.clip_range,
-        ent_coef=ppo.entropy,
-        vf_coef=ppo.value_weight,
+        ent_coef=ppo.ent_coef,
+        vf_coef=ppo.vf_coef,
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl,
         policy_kwargs=policy_kwargs,
         seed=settings.seed % 2**32,
         device="cpu",
     )
-    begin_from(model.policy, settings)
+    load_initial_weights(model.policy, settings)
     return model
 
 
-def train(settings: Settings, folder: RunFolder, state: dict[str, Any] | None = None) -> BetweenUpdates:
-    """Train from the start, or from a save; returns when all is done or Ctrl-C asked to stop."""
-    threadpool_limits(
-        1, user_api="blas"
-    )  # opponents decide in small batches: more threads only get in each other's way
-    torch.set_num_threads(settings.num_threads)
-    env = make_env(settings, folder.pool)
-    model = make_model(settings, env)
-    model.set_logger(configure(str(folder.path / "tensorboard"), ["tensorboard"]))
-    with tqdm(total=settings.total_steps, unit=" steps", unit_scale=True, disable=None, smoothing=0.05) as bar:
-        between = BetweenUpdates(settings, folder, env, bar)
-        between.init_callback(model)
-        if state is None:
-            if settings.start_from is None and settings.warm_start.agent is not None:
-                begin_with_agent(model, settings)
-            env.pool.set_latest(*between.exported())
-        else:
-            between.restore(checkpoints.restore(state, model, env), model.num_timesteps)
-        with stop_on_interrupt(between):
-            left = settings.total_steps - model.num_timesteps
-            if left > 0:
-                model.learn(left, callback=between, reset_num_timesteps=state is None)
-            if not between.stopped:
-                between.num_timesteps = model.num_timesteps
-                between.finish(f"{folder.path.name}: {settings.game.num_players} players")
-    return between
+def train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | None = None) -> TrainingCallback:
+    """Train from the start or from a checkpoint, until all steps are done or Ctrl-C requests a stop.
 
-
-def begin_with_agent(model: MaskablePPO, settings: Settings) -> None:
+    Raise a ValueError if an agent outside this package gives no legal action; the last checkpoint is kept.
+    """
     try:
-        warm_up(model, settings)
-    except KeyboardInterrupt:
-        print("\nstopped in the head start: nothing is saved yet; the same command begins again", file=sys.stderr)
-        raise
+        return _train(settings, folder, checkpoint)
+    except AgentFailed as failure:
+        raise ValueError(str(failure)) from failure
+
+
+def _train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | None) -> TrainingCallback:
+    # Opponents decide in small batches, in which more BLAS threads only slow each other down.
+    threadpool_limits(1, user_api="blas")
+    torch.set_num_threads(settings.num_threads)
+    with (
+        closing(make_env(settings, folder.pool)) as env,
+        tqdm(total=settings.total_steps, unit=" steps", unit_scale=True, disable=None, smoothing=0.05) as bar,
+    ):
+        model = make_model(settings, env)
+        model.set_logger(configure(str(folder.path / "tensorboard"), ["tensorboard"]))
+        callback = TrainingCallback(settings, folder, env, bar)
+        callback.init_callback(model)
+        if checkpoint is None:
+            _start(model, callback, settings)
+        else:
+            callback.load_state_dict(restore_checkpoint(checkpoint, model, env), model.num_timesteps)
+        with stop_on_interrupt(callback):
+            remaining = settings.total_steps - model.num_timesteps
+            if remaining > 0:
+                model.learn(remaining, callback=callback, reset_num_timesteps=checkpoint is None)
+            if not callback.stopped:
+                callback.num_timesteps = model.num_timesteps
+                callback.finish(f"{folder.path.name}: {settings.game.num_players} players")
+    return callback
+
+
+def _start(model: MaskablePPO, callback: TrainingCallback, settings: Settings) -> None:
+    """Run behaviour cloning, unless it is switched off, and give the pool the first policy."""
+    if settings.start_from is None and settings.behaviour_cloning.agent is not None:
+        try:
+            clone_behaviour(model, settings)
+        except KeyboardInterrupt:
+            print("\nstopped during behaviour cloning; nothing was saved", file=sys.stderr)
+            raise
+    callback.env.pool.set_latest(*callback.export_policy())
+
+
+class Stoppable(Protocol):
+    """A run that checks between two updates whether to stop."""
+
+    stop_requested: bool
 
 
 @contextmanager
-def stop_on_interrupt(between: BetweenUpdates) -> Iterator[None]:
-    """The first Ctrl-C stops after the present update, a second one at once."""
+def stop_on_interrupt(training: Stoppable) -> Iterator[None]:
+    """Stop after the current update on the first Ctrl-C, and at once on the second."""
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        if between.stop_asked:
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        if training.stop_requested:
             raise KeyboardInterrupt
-        between.stop_asked = True
-        print("\nstopping after this update (Ctrl-C again: at once, going back to the last save)", file=sys.stderr)
+        training.stop_requested = True
+        print("\nstopping after this update; press Ctrl-C again to stop at once without saving", file=sys.stderr)
 
-    before = signal.signal(signal.SIGINT, ask)
+    previous = signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
-def parser() -> Parser:
-    made = Parser("python -m training.train", __doc__)
-    what = made.add_mutually_exclusive_group(required=True)
-    what.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
-    what.add_argument("--resume", metavar="FOLDER", help="go on with the run in this folder")
-    what.add_argument("--list", action="store_true", help="show all settings with their defaults")
-    made.add_argument("--out", help="folder for the run (default: runs/ and the name of the config)")
-    made.add_argument("--seed", help="the same as seed=…")
-    made.add_argument("changes", nargs="*", metavar="name=value", help="settings to change, such as seed=3")
-    return made
+def make_parser() -> Parser:
+    """Return the parser of the command line."""
+    parser = Parser("python -m training.train", __doc__)
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
+    action.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder")
+    action.add_argument("--list", action="store_true", help="list all settings with their defaults")
+    parser.add_argument("--out", help="folder of the run (default: runs/ and the name of the config)")
+    parser.add_argument("--seed", help="the same as seed=…")
+    parser.add_argument("overrides", nargs="*", metavar="name=value", help="settings to override, such as seed=3")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> None:
-    chosen = parser().parse_args(arguments)
+    """Run the command."""
+    chosen = make_parser().parse_args(arguments)
     if chosen.list:
-        print(listed(Settings()))
+        print(list_settings())
         return
-    if chosen.resume is not None:
-        if chosen.changes or chosen.out or chosen.seed:
-            raise ValueError("--resume takes no settings and no --out: the run goes on as it began")
-        if not Path(chosen.resume).is_dir():
-            raise ValueError(f"--resume {chosen.resume}: no such folder")
-        folder = RunFolder(chosen.resume)
-        state = checkpoints.read(folder)
-        settings = Settings.model_validate_json(state["settings"])
-        between = train(settings, folder, state)
-    else:
-        seed = [] if chosen.seed is None else [f"seed={chosen.seed}"]
-        settings = load_settings(chosen.config, [*chosen.changes, *seed])
-        folder = RunFolder(chosen.out or Path("runs") / Path(chosen.config).stem)
-        if folder.checkpoint.exists():
-            raise ValueError(f"--out {folder.path}: holds a run; --resume {folder.path} goes on with it")
-        files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
-        between = train(settings, folder)
-    if between.stopped:
-        again = f"python -m training.train --resume {folder.path}"
-        print(f"saved after {between.saved_steps:,} decisions; go on with: {again}")
+    folder, callback = _resume_run(chosen) if chosen.resume is not None else _start_run(chosen)
+    if callback.stopped:
+        print(f"saved after {callback.saved_steps:,} steps; continue with:")
+        print(f"python -m training.train --resume {folder.path}")
         raise KeyboardInterrupt
-    print(shown(between))
-    print(f"\npolicies: {folder.best}, {folder.last}\nlearning curve: {folder.curve}; its figures: {folder.progress}")
+    print(format_results(callback.rows[-1], callback.settings.evaluation.opponents))
+    print(f"\npolicies: {folder.best}, {folder.last}\nlearning curve: {folder.curve}, data: {folder.progress}")
 
 
-def shown(between: BetweenUpdates) -> str:
-    """The last evaluation."""
-    row = between.rows[-1]
-    names = between.settings.evaluation.opponents
-    rows = [
-        [
-            name,
-            format_percent(row[name]),
-            f"{format_percent(row[f'{name}_low'])} … {format_percent(row[f'{name}_high'])}",
-        ]
-        for name in names
-    ]
-    text = f"after {between.num_timesteps:,} decisions in {between.spent() / 60:.1f} minutes\n"
-    return text + format_table(["alone against a table of", "wins", "95 %"], rows)
+def _start_run(chosen: Namespace) -> tuple[RunFolder, TrainingCallback]:
+    seed = [] if chosen.seed is None else [f"seed={chosen.seed}"]
+    settings = load_settings(chosen.config, [*chosen.overrides, *seed])
+    folder = RunFolder(chosen.out or Path("runs") / Path(chosen.config).stem)
+    if folder.checkpoint.exists():
+        raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
+    files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
+    return folder, train(settings, folder)
 
 
-def listed(section: Section, prefix: str = "") -> str:
-    """All settings with their defaults and what they mean."""
-    lines = []
-    for name, field in type(section).model_fields.items():
-        value = getattr(section, name)
-        if isinstance(value, Section):
-            lines += [f"\n{prefix}{name}: {(value.__doc__ or '').strip()}", listed(value, f"{prefix}{name}.")]
-        else:
-            lines.append(f"  {prefix}{name}={value}" + (f"   {field.description}" if field.description else ""))
-    return "\n".join(lines)
+def _resume_run(chosen: Namespace) -> tuple[RunFolder, TrainingCallback]:
+    if chosen.overrides or chosen.out or chosen.seed:
+        raise ValueError("--resume cannot be combined with --out, --seed or settings: a run keeps those it has")
+    if not Path(chosen.resume).is_dir():
+        raise ValueError(f"--resume {chosen.resume}: no such folder")
+    folder = RunFolder(chosen.resume)
+    checkpoint = read_checkpoint(folder)
+    return folder, train(read_settings(checkpoint, folder), folder, checkpoint)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,35 @@
-"""What every agent has in common: `decide` for many games at once, `choose` for one environment."""
+"""The interface of all agents: `decide` for many games at once, `choose` for one environment.
+
+An agent of your own is easiest to write as a function of a message (see `external.py`): it needs no class and can't
+see hidden information. Subclass `Agent` to decide for many games in one call, or to use this package's own views:
+
+    class Thrifty(Agent):
+        def __init__(self, seed: int) -> None:
+            self.seed = seed
+
+        def decide(self, positions: Positions, rows: Rows) -> Rows:
+            return np.array([self.decide_row(positions, row) for row in rows.tolist()])
+
+        def decide_row(self, positions: Positions, row: int) -> int:
+            view = seat_view(positions.states, row, int(positions.states["player"][row]))
+            return max(view.legal) if view.boards[0].money > 10 else min(view.legal)
+
+`positions.states` are the true states: they contain the other players' money and closed hands, and the tokens still to
+come. Don't read them yourself. Use `symphony9_env.views.seat_view`, which holds what the deciding seat may know, and
+`symphony9_env.events.see` for events. `examples/my_agent.py` is a complete example, and `agents.make` takes your class
+as `package.module:Thrifty` or `path/to/file.py:Thrifty`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +42,7 @@ _ONE_ROW: Final[Rows] = np.zeros(1, np.int64)
 
 
 class Positions(Protocol):
-    """Games in progress, as agents receive them; a `BatchedGames` is one.
+    """Games in progress, as agents receive them: a `BatchedGames`, an environment, or `StoredPositions`.
 
     `states` are the true states, with everything that is hidden from the deciding seat. An agent of your own should
     read `symphony9_env.views.seat_view(positions.states, row, seat)` instead, which holds only what that seat may know.
@@ -39,11 +63,12 @@ class StoredPositions:
     states: States
     history: NDArray[np.uint8]  # (rows, MAX_DECISIONS)
     length: NDArray[np.int64]  # (rows,)
+    ledger: bool = False  # whether seats see everybody's money and furniture
 
     @classmethod
-    def of(cls, states: States) -> StoredPositions:
+    def of(cls, states: States, ledger: bool = False) -> StoredPositions:
         """Return states without any moves so far."""
-        return cls(states, np.zeros((len(states), MAX_DECISIONS), np.uint8), np.zeros(len(states), np.int64))
+        return cls(states, np.zeros((len(states), MAX_DECISIONS), np.uint8), np.zeros(len(states), np.int64), ledger)
 
     def moves(self, row: int) -> list[int]:
         """Return the actions played so far in the game on a row."""
@@ -54,27 +79,41 @@ class StoredPositions:
 class Agent(ABC):
     """Plays any seat of any game.
 
-    What it does must depend on its seed and on what the deciding seat may know, and on nothing else: not on other
-    games, nor on what it did before. Then a batch of games is played exactly as single games are.
+    Its decisions must depend on its seed and on what the deciding seat may know, and on nothing else: not on other
+    games, nor on its earlier decisions. Then a batch of games is played exactly as single games are.
     """
 
-    name: str  # how results and pages show it
+    name: str  # how results and pages show it; `agents.make` sets it to the name it was given
     seed: int
+    spec: str | None = None  # the name by which `agents.make` makes it, without a label
 
     @abstractmethod
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         """Return a legal action for the seat to decide on each of these rows."""
 
     def choose(self, env: Any) -> int:
-        """Return a legal action for whoever is to decide in a PettingZoo environment (or the single-seat one)."""
+        """Return a legal action for the agent to decide in a PettingZoo environment (or the single-seat one)."""
         return int(self.decide(position_of(env), _ONE_ROW)[0])
 
     def fingerprint(self, num_players: int) -> str:
-        """Return what identifies its behaviour in games of this many players; for a policy, a hash of its weights."""
-        return self.name
+        """Return what identifies its behaviour in games of this many players.
+
+        By default that is its name, what a label stands for, and a hash of the source file of a class of your own.
+        """
+        spec = None if self.spec == self.name else self.spec
+        return " ".join(filter(None, (self.name, spec, hash_source(type(self)))))
 
     def check_players(self, num_players: int) -> None:  # noqa: B027
         """Raise a ValueError if it can't play games of this many players."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release what it holds, such as a process; it may be used again afterwards."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<agent {self.name!r}, seed {self.seed}>"
@@ -87,8 +126,30 @@ def position_of(env: Any) -> Positions:
     if not isinstance(states, np.ndarray) or states.dtype != GAME or len(states) != 1:
         raise ValueError(f"env={env!r}; allowed: an environment of this package, wrapped or not")
     if not inner.has_reset:
-        raise ValueError("env: nothing is dealt yet; call reset() first")
+        raise ValueError("env: no game has been dealt; call reset() first")
     if states["phase"][0] == OVER or all(inner.terminations.values()):
         raise ValueError("env: the game is over, nobody is to decide; call reset() first")
     position: Positions = inner
     return position
+
+
+def has_ledger(positions: Positions) -> bool:
+    """Return whether the seats of these games see everybody's money and furniture (the option `ledger`)."""
+    return bool(getattr(getattr(positions, "options", positions), "ledger", False))
+
+
+def hash_source(code: Any) -> str:
+    """Return a short hash of the file that defines a class, function or callable object.
+
+    Return an empty string for this package's own code and where there is no file.
+    """
+    while isinstance(code, partial):
+        code = code.func
+    if not isinstance(code, type) and not inspect.isroutine(code):
+        code = type(code)
+    if str(code.__module__).startswith("symphony9_env."):
+        return ""
+    try:
+        return hashlib.sha256(Path(inspect.getsourcefile(code) or "").read_bytes()).hexdigest()[:16]
+    except (TypeError, OSError):
+        return ""

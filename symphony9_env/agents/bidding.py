@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""How much to contribute: what the others will probably give, and what each total would bring."""
+"""How much to contribute: predict the others' contributions, and choose the amount with the best expectation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.actions import BID, MAX_CONTRIBUTION
-from symphony9_env.agents.valuation import open_token, points_at
+from symphony9_env.agents.valuation import points_per_item, revealed_token
 from symphony9_env.compilation import rule
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.rules.boards import cubes
@@ -19,76 +19,83 @@ from symphony9_env.rules.scoring import PERFORMERS, SUCCESSES
 from symphony9_env.rules.state import HIGH, LOW, MEDIUM, NONE, NUM_CLASSES, TOO_LITTLE, TOO_MUCH, Game
 from symphony9_env.rules.tracks import fame
 
-HABIT: Final = 0.6  # how far a rival's last contribution tells his next
-SPREAD: Final = 1.0  # of a guess, in dollars
-SURPRISE: Final = 0.15  # weight of an amount far from the guess, beside 1 for the guess itself
-ENVY: Final = 0.3  # how much of the rivals' average gain is one's own loss
+LAST_BID_WEIGHT: Final = 0.6  # weight of a rival's last contribution in the prediction of his next one
+BID_SPREAD: Final = 1.0  # width of the predicted distribution, in dollars
+UNEXPECTED_BID_WEIGHT: Final = 0.15  # weight of an amount far from the predicted one, whose own weight is about 1
+RIVAL_GAIN_WEIGHT: Final = 0.3  # how much of the rivals' average gain counts as a loss of one's own
 
-BIDS: Final = MAX_CONTRIBUTION + 1  # 0 to 8
-LOWEST: Final = min(BUDGET_TOKENS)  # totals of token, bot and rivals are counted from here
+NUM_BIDS: Final = MAX_CONTRIBUTION + 1  # 0 to 8
+LOWEST_TOKEN: Final = min(BUDGET_TOKENS)  # an offset that makes totals of token, bot and rivals usable as indices
 
 
 @rule
-def best_bid(game: Game, player: int, worth: Any, coin: float) -> int:
-    """The amount with the best expectation, in points, over all that the others may give."""
-    by_most, by_least = _what_others_give(game, player)
-    stakes, bonus = np.zeros(NUM_CLASSES), np.zeros(NUM_CLASSES)
+def best_bid(game: Game, player: int, cube_values: Any, coin_value: float) -> int:
+    """Return the amount with the highest expected value, in points, over all totals that the others may contribute.
+
+    `cube_values` are the points that a cube of each musician is worth to the player, `coin_value` those of a dollar.
+    """
+    with_max, with_min = _predict_total(game, player)
+    concert_values, bonus_values = np.zeros(NUM_CLASSES), np.zeros(NUM_CLASSES)
     for concert_class in range(NUM_CLASSES):
-        stakes[concert_class] = _stake(game, player, concert_class, worth, coin)
-        bonus[concert_class] = _bonus(game, player, concert_class, worth, coin)
-    fine = penalty(game) * _cheapest(game, player, worth)
-    best, most = 0, -np.inf
+        concert_values[concert_class] = _concert_value(game, player, concert_class, cube_values, coin_value)
+        bonus_values[concert_class] = _bonus_value(game, player, concert_class, cube_values, coin_value)
+    penalty_cost = penalty(game) * _least_cube_value(game, player, cube_values)
+    best, best_points = 0, -np.inf
     for bid in range(min(int(game.limit), int(game.money[player])) + 1):
         points = 0.0
-        for total in range(len(by_most)):
-            likely = by_most[total, BIDS - 1]
-            if likely == 0:
+        for total in range(len(with_max)):
+            probability = with_max[total, NUM_BIDS - 1]
+            if probability == 0:
                 continue
-            outcome = concert_outcome(game, LOWEST + total + bid)
+            outcome = concert_outcome(game, LOWEST_TOKEN + total + bid)
             if outcome == TOO_LITTLE:
-                points -= by_least[total, bid] * fine
+                points -= with_min[total, bid] * penalty_cost
             elif outcome == TOO_MUCH:
-                points -= by_most[total, bid] * fine
+                points -= with_max[total, bid] * penalty_cost
             else:
-                points += likely * (stakes[outcome] - bid * coin) + by_most[total, bid] * bonus[outcome]
-        if points > most:
-            best, most = bid, points
+                points += (
+                    probability * (concert_values[outcome] - bid * coin_value)
+                    + with_max[total, bid] * bonus_values[outcome]
+                )
+        if points > best_points:
+            best, best_points = bid, points
     return best
 
 
 @rule
-def _what_others_give(game: Game, player: int) -> Any:
-    """How likely each total of token, bot and rivals is, with the most and the least that a rival gives.
+def _predict_total(game: Game, player: int) -> Any:
+    """Return the probability of each total of token, bot and rivals, together with the rivals' extremes.
 
-    by_most[total, bid]: and no rival gives more than the bid; by_least[total, bid]: and none gives less.
+    with_max[total, bid] is the probability of this total with no rival above the bid; with_min[total, bid] is the
+    probability of this total with no rival below the bid.
     """
-    tiles = NUM_BOT_TILES if game.has_bot else 1
-    bases = np.zeros(tiles, np.int64)
-    for tile in range(tiles):
-        bases[tile] = open_token(game) - LOWEST + _bot_amount(game, tile)
+    num_tiles = NUM_BOT_TILES if game.has_bot else 1
+    bases = np.zeros(num_tiles, np.int64)
+    for tile in range(num_tiles):
+        bases[tile] = revealed_token(game) - LOWEST_TOKEN + _bot_amount(game, tile)
     highest = bases.max()
     size = highest + 1 + (int(game.num_players) - 1) * MAX_CONTRIBUTION
-    by_most, by_least = np.zeros((size, BIDS)), np.zeros((size, BIDS))
-    for tile in range(tiles):
-        by_most[bases[tile], 0] += 1 / tiles
-        by_least[bases[tile], BIDS - 1] += 1 / tiles
-    odds = np.zeros(BIDS)
+    with_max, with_min = np.zeros((size, NUM_BIDS)), np.zeros((size, NUM_BIDS))
+    for tile in range(num_tiles):
+        with_max[bases[tile], 0] += 1 / num_tiles
+        with_min[bases[tile], NUM_BIDS - 1] += 1 / num_tiles
+    probabilities = np.zeros(NUM_BIDS)
     for other in range(game.num_players):
         if other != player:
-            _guess(game, other, odds)
-            _add_rival(by_most, by_least, odds, highest)
+            _predict_bid(game, other, probabilities)
+            _add_rival(with_max, with_min, probabilities, highest)
             highest += MAX_CONTRIBUTION
     for total in range(size):
-        for bid in range(1, BIDS):
-            by_most[total, bid] += by_most[total, bid - 1]
-        for bid in range(BIDS - 2, -1, -1):
-            by_least[total, bid] += by_least[total, bid + 1]
-    return by_most, by_least
+        for bid in range(1, NUM_BIDS):
+            with_max[total, bid] += with_max[total, bid - 1]
+        for bid in range(NUM_BIDS - 2, -1, -1):
+            with_min[total, bid] += with_min[total, bid + 1]
+    return with_max, with_min
 
 
 @rule
 def _bot_amount(game: Game, tile: int) -> int:
-    """What the bot would give if it drew this tile."""
+    """Return what the bot would contribute if it drew this tile."""
     if not game.has_bot:
         return 0
     _swap_bot_tile(game, tile)
@@ -99,6 +106,7 @@ def _bot_amount(game: Game, tile: int) -> int:
 
 @rule
 def _swap_bot_tile(game: Game, tile: int) -> None:
+    """Exchange this round's bot tile with another one of the set; a second call undoes the first."""
     for level in range(NUM_CLASSES):
         drawn = game.bot_tiles[game.round_index, level]
         game.bot_tiles[game.round_index, level] = game.bot_tile_set[tile, level]
@@ -106,43 +114,49 @@ def _swap_bot_tile(game: Game, tile: int) -> None:
 
 
 @rule
-def _add_rival(by_most: Any, by_least: Any, odds: Any, highest: int) -> None:
-    """In place: from the highest total down, and from the lowest edge up, nothing is moved twice."""
+def _add_rival(with_max: Any, with_min: Any, probabilities: Any, highest: int) -> None:
+    """Add a rival's predicted contribution to the distributions, in place.
+
+    Totals are visited from the highest down, so that no probability is moved twice.
+    """
     for total in range(highest, -1, -1):
-        for edge in range(BIDS):
-            most, least = by_most[total, edge], by_least[total, edge]
-            if most == 0 and least == 0:
+        for extreme in range(NUM_BIDS):
+            of_max, of_min = with_max[total, extreme], with_min[total, extreme]
+            if of_max == 0 and of_min == 0:
                 continue
-            by_most[total, edge] = by_least[total, edge] = 0
-            for bid in range(BIDS):
-                by_most[total + bid, max(edge, bid)] += most * odds[bid]
-                by_least[total + bid, min(edge, bid)] += least * odds[bid]
+            with_max[total, extreme] = with_min[total, extreme] = 0
+            for bid in range(NUM_BIDS):
+                with_max[total + bid, max(extreme, bid)] += of_max * probabilities[bid]
+                with_min[total + bid, min(extreme, bid)] += of_min * probabilities[bid]
 
 
 @rule
-def _guess(game: Game, other: int, odds: Any) -> None:
-    """How likely each contribution of a rival is: around an equal share of the class that pays him best."""
-    wanted = LOW
+def _predict_bid(game: Game, other: int, probabilities: Any) -> None:
+    """Predict the probability of each contribution of a rival.
+
+    The distribution is centred on an equal share of the class that pays him best, moved towards his last contribution.
+    """
+    best_class = LOW
     for concert_class in range(NUM_CLASSES):
-        if pay_of_class(game, other, concert_class) > pay_of_class(game, other, wanted):
-            wanted = concert_class
-    middle = (int(game.class_from[wanted]) + int(game.class_to[wanted])) / 2
-    centre = (middle - open_token(game)) / int(game.num_boards)
+        if class_income(game, other, concert_class) > class_income(game, other, best_class):
+            best_class = concert_class
+    middle = (int(game.class_from[best_class]) + int(game.class_to[best_class])) / 2
+    centre = (middle - revealed_token(game)) / int(game.num_boards)
     if game.outcome != NONE:
-        centre += HABIT * (int(game.contribution[other]) - centre)
-    odds[:] = 0
-    whole = 0.0
+        centre += LAST_BID_WEIGHT * (int(game.contribution[other]) - centre)
+    probabilities[:] = 0
+    weight_sum = 0.0
     for bid in range(min(int(game.limit), int(game.money[other])) + 1):
-        off = (bid - centre) / SPREAD
-        odds[bid] = SURPRISE + 1 / ((1 + off * off) * (1 + off * off))
-        whole += odds[bid]
-    for bid in range(BIDS):
-        odds[bid] /= whole
+        distance = (bid - centre) / BID_SPREAD
+        probabilities[bid] = UNEXPECTED_BID_WEIGHT + 1 / ((1 + distance * distance) * (1 + distance * distance))
+        weight_sum += probabilities[bid]
+    for bid in range(NUM_BIDS):
+        probabilities[bid] /= weight_sum
 
 
 @rule
-def pay_of_class(game: Game, player: int, concert_class: int) -> int:
-    """What a concert of this class pays a player, in dollars."""
+def class_income(game: Game, player: int, concert_class: int) -> int:
+    """Return the income that a concert of this class pays a player, in dollars."""
     held = 0
     for musician in range(game.num_musicians):
         if fame(game, musician) == concert_class:
@@ -151,25 +165,27 @@ def pay_of_class(game: Game, player: int, concert_class: int) -> int:
 
 
 @rule
-def _stake(game: Game, player: int, concert_class: int, worth: Any, coin: float) -> float:
-    """What a concert of this class brings a player in points, less a part of what it brings the others."""
-    own = coin * pay_of_class(game, player, concert_class) + _points_of_success(game, player, concert_class)
+def _concert_value(game: Game, player: int, concert_class: int, cube_values: Any, coin_value: float) -> float:
+    """Return a player's gain from a concert of this class in points, less a part of the others' gain."""
+    own = coin_value * class_income(game, player, concert_class) + _success_points(game, player, concert_class)
     for musician in range(game.num_musicians):
         if fame(game, musician) == concert_class and cubes(game, player, musician) > 0:
-            own -= worth[musician]
+            own -= cube_values[musician]
     others = 0.0
     for other in range(game.num_players):
         if other != player:
-            others += coin * pay_of_class(game, other, concert_class) + _points_of_success(game, other, concert_class)
-    return own - ENVY * others / (int(game.num_players) - 1)
+            others += coin_value * class_income(game, other, concert_class) + _success_points(
+                game, other, concert_class
+            )
+    return own - RIVAL_GAIN_WEIGHT * others / (int(game.num_players) - 1)
 
 
 @rule
-def _points_of_success(game: Game, player: int, concert_class: int) -> float:
-    """By tiles 2A and 2B, which count successful concerts and performers."""
+def _success_points(game: Game, player: int, concert_class: int) -> float:
+    """Return the points of tiles 2A and 2B, which count successful concerts and performers."""
     points = 0.0
     for musician in range(game.num_musicians):
-        each = points_at(game, musician, int(game.compositions[player, musician]))
+        each = points_per_item(game, musician, int(game.compositions[player, musician]))
         if game.scoring_method[musician] == SUCCESSES:
             points += each
         elif game.scoring_method[musician] == PERFORMERS:
@@ -179,38 +195,41 @@ def _points_of_success(game: Game, player: int, concert_class: int) -> float:
 
 
 @rule
-def _bonus(game: Game, player: int, concert_class: int, worth: Any, coin: float) -> float:
-    """What giving most brings: the dearest cube kept, money, or the dearest cube on offer."""
+def _bonus_value(game: Game, player: int, concert_class: int, cube_values: Any, coin_value: float) -> float:
+    """Return the value of contributing most: the best cube that may be kept, money, or the best cube on offer."""
     if concert_class == MEDIUM:
-        return MEDIUM_BONUS * coin
-    dearest = 0.0
+        return MEDIUM_BONUS * coin_value
+    highest = 0.0
     for musician in range(game.num_musicians):
         if concert_class == HIGH:
-            to_have = game.cubes_left[musician] > 0
+            available = game.cubes_left[musician] > 0
         else:
-            to_have = fame(game, musician) == LOW and cubes(game, player, musician) > 0
-        if to_have:
-            dearest = max(dearest, worth[musician])
-    return dearest
+            available = fame(game, musician) == LOW and cubes(game, player, musician) > 0
+        if available:
+            highest = max(highest, cube_values[musician])
+    return highest
 
 
 @rule
-def _cheapest(game: Game, player: int, worth: Any) -> float:
-    """The own cube that a penalty would take; nothing without cubes."""
-    cheapest = np.inf
+def _least_cube_value(game: Game, player: int, cube_values: Any) -> float:
+    """Return the value of the cube that the player would discard as a penalty; 0 if he has none."""
+    lowest = np.inf
     for musician in range(game.num_musicians):
         if cubes(game, player, musician) > 0:
-            cheapest = min(cheapest, worth[musician])
-    return 0.0 if cheapest == np.inf else cheapest
+            lowest = min(lowest, cube_values[musician])
+    return 0.0 if lowest == np.inf else lowest
 
 
 @rule
-def likely_bid(game: Game, player: int, odds: Any, stream: Any) -> int:
-    """A bid drawn from what a rival would guess of this player: much cheaper than thinking one out."""
-    _guess(game, player, odds)
-    left = draw_below(stream, 0, 1 << 20) / (1 << 20)
-    for bid in range(BIDS):
-        left -= odds[bid]
-        if left < 0:
+def sample_bid(game: Game, player: int, probabilities: Any, stream: Any) -> int:
+    """Draw a bid from the distribution that a rival would predict for this player, and return it as an action.
+
+    This is much cheaper than computing the best bid.
+    """
+    _predict_bid(game, player, probabilities)
+    draw = draw_below(stream, 0, 1 << 20) / (1 << 20)
+    for bid in range(NUM_BIDS):
+        draw -= probabilities[bid]
+        if draw < 0:
             return BID + bid
     return BID

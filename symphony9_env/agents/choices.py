@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""What every scripted player does alike once it has said what a cube is worth to it: take, buy, keep, give up, sell."""
+"""Decisions that the scripted strategies share: take, buy, keep, discard and sell, given the value of each cube."""
 
 from __future__ import annotations
 
@@ -28,62 +28,65 @@ from symphony9_env.rules.state import (
 
 
 @rule
-def trade(game: Game, worth: Any, coin: float) -> int:
-    """Any decision but bidding, by what a cube of each musician is worth (points) and what a coin is."""
+def choose_trade(game: Game, cube_values: Any, coin_value: float) -> int:
+    """Choose an action in any phase but discussion and contribution.
+
+    `cube_values` are the points that a cube of each musician is worth to the player, `coin_value` those of a dollar.
+    """
     if game.phase == KEEP_CUBE:
-        return KEEP + dearest_performer(game, worth)
+        return KEEP + most_valuable_performer(game, cube_values)
     if game.phase == GIVE_UP:
-        return DISCARD + cheapest_own(game, worth)
+        return DISCARD + least_valuable_own(game, cube_values)
     if game.phase == SELL_LAST:
-        return last_sale(game)
+        return choose_last_sale(game)
     if game.phase == TAKE_FOR_BOT:
-        return TAKE + cheapest_on_offer(game, worth)
-    musician = dearest_on_offer(game, worth)
+        return TAKE + least_valuable_on_offer(game, cube_values)
+    musician = most_valuable_on_offer(game, cube_values)
     if game.phase == BUY_4 or game.phase == BUY_8:
-        return _buy(game, musician, worth, coin)
+        return _choose_purchase(game, musician, cube_values, coin_value)
     return TAKE + musician
 
 
 @rule
-def dearest_on_offer(game: Game, worth: Any) -> int:
-    """The musician whose cube is worth most, of those who have one left; NONE if the tracks are empty."""
+def most_valuable_on_offer(game: Game, cube_values: Any) -> int:
+    """Return the musician with the most valuable cube among those with cubes left; NONE if the tracks are empty."""
     best = NONE
     for musician in range(game.num_musicians):
-        if game.cubes_left[musician] > 0 and (best == NONE or worth[musician] > worth[best]):
+        if game.cubes_left[musician] > 0 and (best == NONE or cube_values[musician] > cube_values[best]):
             best = musician
     return best
 
 
 @rule
-def cheapest_on_offer(game: Game, worth: Any) -> int:
-    """For the bot: the musician whose cube one would miss least."""
+def least_valuable_on_offer(game: Game, cube_values: Any) -> int:
+    """Return the musician with the least valuable cube among those with cubes left: a cube for the bot."""
     best = NONE
     for musician in range(game.num_musicians):
-        if game.cubes_left[musician] > 0 and (best == NONE or worth[musician] < worth[best]):
+        if game.cubes_left[musician] > 0 and (best == NONE or cube_values[musician] < cube_values[best]):
             best = musician
     return best
 
 
 @rule
-def _buy(game: Game, musician: int, worth: Any, coin: float) -> int:
-    """Buy if the cube is worth its price; sell furniture for it if it is worth that loss too."""
+def _choose_purchase(game: Game, musician: int, cube_values: Any, coin_value: float) -> int:
+    """Buy the cube if it is worth its price; first sell furniture if it is also worth the loss of the sale."""
     if musician == NONE:
         return PASS
-    gain = worth[musician] - coin * price(game)
+    gain = cube_values[musician] - coin_value * price(game)
     if gain <= 0:
         return PASS
     missing = price(game) - int(game.money[game.player])
     if missing <= 0:
         return TAKE + musician
-    token = token_for(game, missing)
+    token = smallest_sufficient_token(game, missing)
     if token != NONE and gain > sale_loss(token):
         return SELL + token
     return PASS
 
 
 @rule
-def token_for(game: Game, missing: int) -> int:
-    """The smallest own token that brings in the missing money, or NONE."""
+def smallest_sufficient_token(game: Game, missing: int) -> int:
+    """Return the smallest own token that brings in the missing money, or NONE."""
     for token in range(NUM_FURNITURE):
         if game.furniture[game.player, token] and FURNITURE_VALUES[token] >= missing:
             return token
@@ -92,38 +95,40 @@ def token_for(game: Game, missing: int) -> int:
 
 @rule
 def sale_loss(token: int) -> float:
-    """Points given up by selling, when the money is only money."""
+    """Return the points lost by selling a token, if the money is kept until the end."""
     return FURNITURE_POINTS[token] - FURNITURE_VALUES[token] / MONEY_PER_POINT
 
 
 @rule
-def dearest_performer(game: Game, worth: Any) -> int:
+def most_valuable_performer(game: Game, cube_values: Any) -> int:
+    """Return the performing musician with the most valuable own cube, or NONE."""
     best = NONE
     for musician in range(game.num_musicians):
         to_keep = game.performing[musician] and cubes(game, game.player, musician) > 0
-        if to_keep and (best == NONE or worth[musician] > worth[best]):
+        if to_keep and (best == NONE or cube_values[musician] > cube_values[best]):
             best = musician
     return best
 
 
 @rule
-def cheapest_own(game: Game, worth: Any) -> int:
+def least_valuable_own(game: Game, cube_values: Any) -> int:
+    """Return the musician with the least valuable own cube, or NONE."""
     best = NONE
     for musician in range(NUM_MUSICIANS):
-        if cubes(game, game.player, musician) > 0 and (best == NONE or worth[musician] < worth[best]):
+        if cubes(game, game.player, musician) > 0 and (best == NONE or cube_values[musician] < cube_values[best]):
             best = musician
     return best
 
 
 @rule
-def last_sale(game: Game) -> int:
-    """The end is exact: whichever set of tokens to sell gives most points, one after the other."""
+def choose_last_sale(game: Game) -> int:
+    """Sell the next token of the set whose sale gives the most points, or pass; the end of the game is exact."""
     player = int(game.player)
-    best_set, most = 0, -1
+    best_set, best_points = 0, -1
     for sold in range(1 << NUM_FURNITURE):
         points = points_after_sales(game, player, sold)
-        if points > most:
-            best_set, most = sold, points
+        if points > best_points:
+            best_set, best_points = sold, points
     for token in range(NUM_FURNITURE):
         if best_set >> token & 1 and game.furniture[player, token]:
             return SELL + token
@@ -132,7 +137,7 @@ def last_sale(game: Game) -> int:
 
 @rule
 def points_after_sales(game: Game, player: int, sold: int) -> int:
-    """Own points, in sixths, once these tokens are sold (of those still there)."""
+    """Return the player's points, in sixths, after selling the tokens of the set `sold` that he still has."""
     money, kept = game.money[player], 0
     for token in range(NUM_FURNITURE):
         kept |= int(game.furniture[player, token]) << token
@@ -147,8 +152,11 @@ def points_after_sales(game: Game, player: int, sold: int) -> int:
 
 
 @rule
-def contribute(game: Game, amount: int) -> int:
-    """Announce an amount; or bid it, in coins if they suffice, else with a token in the hand, else what there is."""
+def choose_contribution(game: Game, amount: int) -> int:
+    """Announce an amount, or bid it: in coins if they suffice, else with a furniture token.
+
+    If the amount can't be bid exactly, bid as many coins as there are.
+    """
     if game.phase == DISCUSS:
         return ANNOUNCE + amount
     hands = legal_hands(game, int(game.player))

@@ -1,238 +1,144 @@
-"""Somebody's own agent: a Python function, a process that talks over its standard input and output, or a web address.
+"""Agents outside this package: a Python function, a process or a web address as an `Agent`.
 
-    mypackage.mymodule:function     called with a message, returns the action
-    stdio:python my_agent.py        gets each message as a line of JSON, answers with a line
-    http://localhost:8000/decide    gets each message by POST, answers in the body
+Whenever its seat is to decide, the agent receives a message (`message.py`) with all that this seat may know. The
+message is complete in itself, so an agent needs no memory. The answer is an action's number or name: JSON
+(`{"action": 3}`, `3`, `"take mozart"`) or text with the action in square brackets (`I need him. [take mozart]`).
 
-A message is all that the seat may know (`message_for`); it is complete in itself, so an agent needs no memory. The
-answer is an action's number or name: JSON (`{"action": 3}`, `3`, `"take mozart"`) or text with it in square brackets.
+>>> from symphony9_env import symphony9_v0
+>>> env = symphony9_v0.env(num_players=4)
+>>> env.reset(seed=7)
+>>> make_message(env, 0)["legal"]["3"]
+'take mozart'
+>>> ExternalAgent(FunctionTransport(lambda message: "take mozart"), "mozart fan").choose(env)
+3
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import queue
-import re
-import shlex
-import shutil
-import signal
-import subprocess
-import threading
-import urllib.request
-from collections.abc import Callable, Collection
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final, Protocol
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
 
 from symphony9_env.action_parser import parse_action
 from symphony9_env.actions import NAMES
-from symphony9_env.envs.aec import RawEnv
-from symphony9_env.views import describe, seat_view
-from symphony9_env.views.moves import moves_seen
+from symphony9_env.agents.base import Agent, Positions, Rows, has_ledger
+from symphony9_env.agents.message import FORMAT, AgentMessage
+from symphony9_env.agents.transports import FunctionTransport, NoAnswer, Transport
+from symphony9_env.events import Event, EventBuffer, opening_events, see
+from symphony9_env.options import Variant
+from symphony9_env.rules.game import play_with_events
+from symphony9_env.rules.state import States, new_states
+from symphony9_env.setup_format import Box, pack_box, read_setup, write_setup
+from symphony9_env.views import describe, observation_size, seat_view
 from symphony9_env.views.rules_summary import summarize_rules
+from symphony9_env.views.seat_json import seat_json
+from symphony9_env.views.vector import observe
 
-PROTOCOL: Final = "symphony9-agent/1"
-STDIO: Final = "stdio:"
-WEB: Final = ("http://", "https://")
-_FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # search:800 is none
-END: Final = b""  # of a conversation
-LONGEST_ANSWER: Final = 1 << 20  # bytes
-
-Message = dict[str, Any]
+MAX_ANSWERS: Final = 3  # answers that an agent may give to one question until one is legal
+TIMEOUT: Final = 60.0  # seconds that a process or a web address has for one answer
+MAX_TIMEOUT: Final = 86_400.0
 
 
-class AgentFailed(Exception):  # noqa: N818
-    """It gave no answer at all: it died, hung, or can't be reached."""
+class AgentFailed(ValueError):  # noqa: N818
+    """An agent outside this package gave no legal action. The error names the agent and the reason.
+
+    It is a ValueError, as an illegal action is, so that every command reports it in one line.
+    """
+
+    def __init__(self, agent: str, reason: str, row: int) -> None:
+        super().__init__(f"agent {agent!r} {reason}")
+        self.agent = agent
+        self.reason = reason
+        self.row = row  # of the game in which it failed
 
 
-class ExternalAgent(Protocol):
-    def ask(self, message: Message) -> str:
-        """Its answer, in its own words; AgentFailed if there is none."""
+class ExternalAgent(Agent):
+    """Asks a function, process or web address for each decision; raises `AgentFailed` if it gets no legal action."""
 
-    def start_anew(self) -> None:
-        """After a failure: be ready for the next game."""
+    def __init__(self, transport: Transport, name: str, seed: int = 0) -> None:
+        self.name = name
+        self.seed = seed
+        self._transport = transport
+
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        return np.array([self._decide_row(positions, row) for row in rows.tolist()], np.int64)
+
+    def _decide_row(self, positions: Positions, row: int) -> int:
+        message = make_message(positions, row)
+        legal = [int(action) for action in message["legal"]]
+        try:
+            for _ in range(MAX_ANSWERS):
+                answer = self._transport.ask(message)
+                try:
+                    return read_answer(answer, legal)
+                except ValueError as error:
+                    message = {**message, "error": str(error)}
+            raise NoAnswer(f"gave no legal action in {MAX_ANSWERS} answers; the last: {message['error']}")
+        except NoAnswer as error:
+            self.close()  # a process is started again for the next game
+            raise AgentFailed(self.name, str(error), row) from error
+
+    def fingerprint(self, num_players: int) -> str:
+        return " ".join(filter(None, (super().fingerprint(num_players), self._transport.fingerprint())))
 
     def close(self) -> None:
-        """Let go of everything."""
+        self._transport.close()
 
 
-def is_external(name: str) -> bool:
-    return name.startswith((STDIO, *WEB)) or _FUNCTION.fullmatch(name) is not None
-
-
-def make_external(name: str, timeout: float, log: Path) -> ExternalAgent:
-    """`log` takes what a process writes to its standard error."""
-    if name.startswith(STDIO):
-        return ProcessAgent(shlex.split(name.removeprefix(STDIO)), timeout, log)
-    if name.startswith(WEB):
-        return WebAgent(name, timeout)
-    return FunctionAgent(name)
-
-
-def message_for(env: RawEnv, task: str, game: int) -> Message:
-    """What the seat to decide is told."""
-    seat = env.deciding_seat
-    view = seat_view(env.states, 0, seat, env.options.ledger)
-    moves = moves_seen(env.states, 0, env.history, seat)
+def make_message(positions: Positions, row: int) -> AgentMessage:
+    """Return the message for the seat to decide in the game on a row."""
+    states = positions.states
+    seat = int(states["player"][row])
+    ledger = has_ledger(positions)
+    view = seat_view(states, row, seat, ledger)
+    observation = np.zeros(observation_size(ledger), np.float32)
+    observe(states, row, seat, observation)
     return {
-        "protocol": PROTOCOL,
-        "task": task,
-        "game": game,
+        "format": FORMAT,
         "seat": seat,
         "num_players": view.num_players,
         "decision": view.decision,
-        "rules": summarize_rules(view.num_players, env.options.variant.discussion),
+        "rules": summarize_rules(view.num_players, bool(states["discussion"][row])),
         "text": describe(view),
-        "moves": [f"player_{who} {'closes a hand' if action is None else NAMES[action]}" for who, action in moves],
-        "observation": env.observe(env.agent_selection)["observation"].tolist(),
+        "view": seat_json(view),
+        "events": [event.as_json() for event in see(replay_events(states, row, positions.moves(row)), seat)],
+        "observation": observation.tolist(),
         "legal": {str(action): NAMES[action] for action in view.legal},
     }
 
 
+def replay_events(states: States, row: int, moves: Sequence[int]) -> list[Event]:
+    """Return all events of the game on a row so far: play its moves again from its own set-up."""
+    game = new_states(1)
+    box = _pack_box(int(states["num_players"][row]), bool(states["discussion"][row]))
+    write_setup(box, game, 0, read_setup(states, row))
+    events, buffer = opening_events(game), EventBuffer()
+    for action in moves:
+        play_with_events(game, 0, action, buffer.array)
+        events += buffer.read()
+    return events
+
+
+@cache
+def _pack_box(num_players: int, discussion: bool) -> Box:
+    """Return a box for games of this kind; tracks, tiles and cubes come from their set-ups."""
+    return pack_box(Variant(num_players=num_players, discussion=discussion))
+
+
 def read_answer(answer: str, legal: Collection[int]) -> int:
-    """The action that an answer means; a ValueError if it means none."""
+    """Return the legal action that an answer means; raise a ValueError if it means none."""
     try:
-        said = json.loads(answer)
+        parsed = json.loads(answer)
     except (ValueError, RecursionError):
-        said = answer
-    if isinstance(said, dict):
-        said = said.get("action")
-    if isinstance(said, int) and not isinstance(said, bool):
-        said = str(said)
-    return parse_action(said if isinstance(said, str) else answer, legal)
+        parsed = answer
+    if isinstance(parsed, dict):
+        parsed = parsed.get("action")
+    if isinstance(parsed, int) and not isinstance(parsed, bool):
+        parsed = str(parsed)
+    return parse_action(parsed if isinstance(parsed, str) else answer, legal)
 
 
-class FunctionAgent:
-    """A function that takes a message and returns the action, as a number or in words."""
-
-    def __init__(self, name: str) -> None:
-        module, _, attribute = name.partition(":")
-        try:
-            self._function: Callable[[Message], Any] = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"--agent {name}: {error}") from None
-        if not callable(self._function):
-            raise ValueError(f"--agent {name}: is no function")
-
-    def ask(self, message: Message) -> str:
-        try:
-            return str(self._function(message))
-        except Exception as error:
-            raise AgentFailed(f"raised {type(error).__name__}: {error}") from error
-
-    def start_anew(self) -> None:
-        """Nothing to start."""
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-class ProcessAgent:
-    """A process that reads a message a line and writes an answer a line. Threads talk to it: it may stop listening."""
-
-    def __init__(self, command: list[str], timeout: float, log: Path) -> None:
-        if not command:
-            raise ValueError(f"--agent {STDIO}: no command; such as {STDIO}python my_agent.py")
-        if shutil.which(command[0]) is None:
-            raise ValueError(f"--agent {STDIO}{shlex.join(command)}: no such program as {command[0]}")
-        self._command = command
-        self._timeout = timeout
-        self._log = log
-        self._talk: _Talk | None = None
-
-    def ask(self, message: Message) -> str:
-        if self._talk is None:
-            self._talk = _Talk(self._command, self._log)
-        self._talk.forget_answers()  # lines that nobody asked for
-        self._talk.messages.put(json.dumps(message).encode() + b"\n")
-        try:
-            answer = self._talk.answers.get(timeout=self._timeout)
-        except queue.Empty:
-            raise AgentFailed(f"gave no answer within {self._timeout:g} seconds") from None
-        if answer == END:
-            raise AgentFailed(f"died (exit status {self._talk.process.wait()})")
-        return answer.decode(errors="replace")
-
-    def start_anew(self) -> None:
-        self.close()  # the next question starts it
-
-    def close(self) -> None:
-        if self._talk is not None:
-            self._talk.end()
-            self._talk = None
-
-
-class _Talk:
-    """A running process, a thread that writes to it and one that reads from it."""
-
-    def __init__(self, command: list[str], log: Path) -> None:
-        with log.open("ab") as file:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                start_new_session=True,  # so that its children end with it
-            )
-        self.messages: queue.Queue[bytes] = queue.Queue()
-        self.answers: queue.Queue[bytes] = queue.Queue(maxsize=16)  # who says more than that must wait
-        self._threads = [threading.Thread(target=part, daemon=True) for part in (self._write, self._read)]
-        for thread in self._threads:
-            thread.start()
-
-    def _write(self) -> None:
-        assert self.process.stdin is not None
-        with suppress(OSError), self.process.stdin as pipe:
-            while (message := self.messages.get()) != END:
-                pipe.write(message)
-                pipe.flush()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as pipe:
-            while line := pipe.readline(LONGEST_ANSWER):
-                self.answers.put(line)
-        self.answers.put(END)
-
-    def forget_answers(self) -> None:
-        for _ in range(self.answers.qsize()):
-            if (answer := self.answers.get()) == END:
-                self.answers.put(answer)
-                return
-
-    def end(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.messages.put(END)
-        while any(thread.is_alive() for thread in self._threads):
-            with suppress(queue.Empty):
-                self.answers.get(timeout=0.05)
-
-
-class WebAgent:
-    """A web address that answers a POST."""
-
-    def __init__(self, address: str, timeout: float) -> None:
-        self._address = address
-        self._timeout = timeout
-
-    def ask(self, message: Message) -> str:
-        request = urllib.request.Request(
-            self._address, json.dumps(message).encode(), {"Content-Type": "application/json"}, method="POST"
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:
-                return str(response.read(LONGEST_ANSWER).decode(errors="replace"))
-        except TimeoutError:
-            raise AgentFailed(f"gave no answer within {self._timeout:g} seconds") from None
-        except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors
-            raise AgentFailed(f"can't be reached ({error})") from None
-
-    def start_anew(self) -> None:
-        """Nothing to start."""
-
-    def close(self) -> None:
-        """Nothing to close."""
+__all__ = ["TIMEOUT", "AgentFailed", "ExternalAgent", "FunctionTransport", "make_message", "read_answer"]

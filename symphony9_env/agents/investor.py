@@ -1,15 +1,17 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""`investor`: plays the concerts. Holds cubes of those who will be paid best and bids for their class."""
+"""`investor`: plays for income: it collects cubes of musicians who will probably be paid, and bids for their class."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from symphony9_env.agents.bidding import best_bid, pay_of_class
-from symphony9_env.agents.choices import contribute, trade
-from symphony9_env.agents.greedy import fair_share, worth_of_composition
-from symphony9_env.agents.valuation import open_token
+from symphony9_env.agents.bidding import best_bid, class_income
+from symphony9_env.agents.choices import choose_contribution, choose_trade
+from symphony9_env.agents.greedy import composition_value, fair_share
+from symphony9_env.agents.valuation import revealed_token
 from symphony9_env.compilation import rule
 from symphony9_env.rules.scoring import MONEY_PER_POINT, total_points
 from symphony9_env.rules.state import (
@@ -23,41 +25,46 @@ from symphony9_env.rules.state import (
 )
 from symphony9_env.rules.tracks import fame
 
-FAVOURED = 0.6  # how likely the class one works for comes about
-OTHERWISE = 0.2
+# The assumed probability that the concert is of the class the player works for, and of each other class.
+TARGET_CLASS_PROBABILITY: Final = 0.6
+OTHER_CLASS_PROBABILITY: Final = 0.2
 
 
 @rule
 def investor_move(game: Game) -> int:
-    player, coin = int(game.player), 1 / MONEY_PER_POINT
-    favourite = best_paid_class(game, player)
-    worth = np.zeros(NUM_MUSICIANS)
+    """Return the action of the investor strategy."""
+    player, coin_value = int(game.player), 1 / MONEY_PER_POINT
+    target_class = best_paid_class(game, player)
+    cube_values = np.zeros(NUM_MUSICIANS)
     now = total_points(game, player)
     for musician in range(game.num_musicians):
-        likely = FAVOURED if fame(game, musician) == favourite else OTHERWISE
-        pay = likely * game.income[fame(game, musician)] * coin
-        worth[musician] = pay + worth_of_composition(game, musician, now)
+        probability = TARGET_CLASS_PROBABILITY if fame(game, musician) == target_class else OTHER_CLASS_PROBABILITY
+        income = probability * game.income[fame(game, musician)] * coin_value
+        cube_values[musician] = income + composition_value(game, musician, now)
     if game.phase == CONTRIBUTE or game.phase == DISCUSS:
-        return contribute(game, best_bid(game, player, worth, coin))
-    return trade(game, worth, coin)
+        return choose_contribution(game, best_bid(game, player, cube_values, coin_value))
+    return choose_trade(game, cube_values, coin_value)
 
 
 @rule
 def best_paid_class(game: Game, player: int) -> int:
-    """The class that would leave a player with most, its pay less what he would have to give for it."""
-    best, most = LOW, -100
+    """Return the class with the best income for a player after the contribution he would have to make for it."""
+    best, best_gain = LOW, -100
     for concert_class in range(NUM_CLASSES):
-        left = pay_of_class(game, player, concert_class) - what_is_missing(game, concert_class)
-        if left > most:
-            best, most = concert_class, left
+        gain = class_income(game, player, concert_class) - missing_amount(game, concert_class)
+        if gain > best_gain:
+            best, best_gain = concert_class, gain
     return best
 
 
 @rule
-def what_is_missing(game: Game, concert_class: int) -> int:
-    """To the middle of that class, if the others give what they gave last time (at first: an equal share)."""
+def missing_amount(game: Game, concert_class: int) -> int:
+    """Return the contribution that brings the total to the middle of a class.
+
+    The others are assumed to contribute as in the last round, and in the first round an equal share.
+    """
     target = (int(game.class_from[concert_class]) + int(game.class_to[concert_class])) // 2
-    missing = target - open_token(game)
+    missing = target - revealed_token(game)
     for board in range(game.num_boards):
         if board != game.player:
             missing -= fair_share(game, LOW) if game.outcome == NONE else int(game.contribution[board])

@@ -1,15 +1,15 @@
-"""The networks that a saved policy may have, in NumPy: from observations to a number for every action, and a value.
+"""The networks of saved policies, in NumPy: they map observations to one logit for each action, and to a value.
 
-`mlp`: plain layers. `musicians`: the same layers look at every musician in turn, beside what they see of the table,
-so that what is learned of one is known of all:
+`mlp` is a multilayer perceptron, with a second one for the value. `musicians` applies the same weights to each
+musician, so that what is learned about one of them holds for all:
 
-    first:   each musician's own fields and the table's            -> features of the musician
-    second:  those, with the mean and maximum over all musicians   -> features of the musician among the others
-    choice:  from these, his three actions: take, keep, discard
-    third:   mean and maximum over all musicians, and the table    -> features of the position
-    rest:    from these, all other actions; a layer of its own and `value` give the expected return
+    first    each musician's own features and the global ones     -> features of the musician
+    second   these, with mean and maximum over all musicians      -> features of the musician among the others
+    choice   from these, the logits of his three actions: take, keep, discard
+    third    mean and maximum over all musicians, global features -> features of the position
+    rest     from these, the logits of all other actions; the value has a third layer of its own and the layer `value`
 
-Weights whose names begin with `value` may be left out: then the policy plays, and has no opinion of its chances.
+Weights whose names begin with `value` may be absent. Then the policy can play, but can't evaluate a position.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Weights = dict[str, Floats]
 Shapes = dict[str, tuple[int, ...]]
 
 ACTIVATIONS: Final = ("tanh", "relu")
-NUM_CHOICES: Final = PASS // NUM_MUSICIANS  # actions by musician: take, keep, discard
-# Fields that tell of each musician; the axis over musicians is the first or the last.
+NUM_CHOICES: Final = PASS // NUM_MUSICIANS  # actions of each musician: take, keep, discard
+# The observation fields with an axis over musicians, which is the first or the last.
 MUSICIAN_FIELDS: Final = (
     "reputation",
     "seniority",
@@ -49,28 +49,30 @@ MUSICIAN_FIELDS: Final = (
 
 
 class Network(Protocol):
+    """A policy network; observations have the shape (n, size)."""
+
     def logits(self, observation: Floats) -> Floats:
-        """A number for each action, before masking."""
+        """Return the logits of all actions, before masking, as (n, actions)."""
 
     def value(self, observation: Floats) -> Floats | None:
-        """The expected return (1 is a sure win); None if the value's weights were left out."""
+        """Return the expected returns (1 is a certain win), as (n,); None if there are no weights for the value."""
 
 
 def musician_columns(ledger: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where in an observation each musician's fields stand, (musicians, fields), and where the table's, (fields,)."""
+    """Return the columns of an observation with each musician's features, (musicians, features), and all others."""
     fields = {field.name: field for field in observation_fields(ledger)}
     parts = []
     for name in MUSICIAN_FIELDS:
         field = fields[name]
-        numbers = np.arange(field.start, field.stop).reshape(field.shape)
-        parts.append(numbers.reshape(NUM_MUSICIANS, -1) if field.shape[0] == NUM_MUSICIANS else numbers.T)
+        columns = np.arange(field.start, field.stop).reshape(field.shape)
+        parts.append(columns.reshape(NUM_MUSICIANS, -1) if field.shape[0] == NUM_MUSICIANS else columns.T)
     by_musician = np.concatenate(parts, axis=1)
-    table = np.setdiff1d(np.arange(observation_size(ledger)), by_musician)
-    return by_musician, table
+    global_columns = np.setdiff1d(np.arange(observation_size(ledger)), by_musician)
+    return by_musician, global_columns
 
 
 def mlp_shapes(hidden: tuple[int, ...], ledger: bool) -> Shapes:
-    """Layers of the policy and, of the same sizes, of the value."""
+    """Return the names and shapes of the weights of an `mlp`: one of the policy and an equal one of the value."""
     shapes: Shapes = {}
     for kind, outputs in (("policy", NUM_ACTIONS_DISCUSSION), ("value", 1)):
         sizes = (observation_size(ledger), *hidden, outputs)
@@ -80,24 +82,25 @@ def mlp_shapes(hidden: tuple[int, ...], ledger: bool) -> Shapes:
 
 
 def musicians_shapes(hidden: tuple[int, ...], ledger: bool) -> Shapes:
+    """Return the names and shapes of the weights of a `musicians` network."""
     if len(hidden) != 3:
         raise ValueError(f"hidden={list(hidden)}; a network of kind 'musicians' has three sizes")
     first, second, third = hidden
-    columns, table = musician_columns(ledger)
+    columns, global_columns = musician_columns(ledger)
     return {
         "first.weight": (first, columns.shape[1]),
-        "first.table": (first, len(table)),
-        "first.place": (NUM_MUSICIANS, first),  # a bias for every place on the board
+        "first.table": (first, len(global_columns)),
+        "first.place": (NUM_MUSICIANS, first),  # a bias for each position on the board
         "second.weight": (second, first),
         "second.pool": (second, 2 * first),
         "second.bias": (second,),
         "choice.weight": (NUM_CHOICES, second),
         "choice.bias": (NUM_CHOICES,),
-        "third.weight": (third, 2 * second + len(table)),
+        "third.weight": (third, 2 * second + len(global_columns)),
         "third.bias": (third,),
         "rest.weight": (NUM_ACTIONS_DISCUSSION - PASS, third),
         "rest.bias": (NUM_ACTIONS_DISCUSSION - PASS,),
-        "value.third.weight": (third, 2 * second + len(table)),
+        "value.third.weight": (third, 2 * second + len(global_columns)),
         "value.third.bias": (third,),
         "value.weight": (1, third),
         "value.bias": (1,),
@@ -108,20 +111,23 @@ SHAPES: Final = {"mlp": mlp_shapes, "musicians": musicians_shapes}
 
 
 def make_network(kind: str, hidden: tuple[int, ...], activation: str, ledger: bool, weights: Weights) -> Network:
+    """Return a network of one of the kinds in SHAPES."""
     if kind == "mlp":
-        return Mlp(len(hidden), activation, weights)
-    return Musicians(activation, ledger, weights)
+        return MlpNetwork(len(hidden), activation, weights)
+    return MusiciansNetwork(activation, ledger, weights)
 
 
 def _activate(values: Any, activation: str) -> Any:
-    """In place."""
+    """Apply the activation function in place."""
     return np.tanh(values, out=values) if activation == "tanh" else np.maximum(values, 0, out=values)
 
 
-class Mlp:
+class MlpNetwork:
+    """A multilayer perceptron, and one of the same sizes for the value."""
+
     def __init__(self, num_hidden: int, activation: str, weights: Weights) -> None:
         self._activation = activation
-        # Transposed once: a batch of observations is multiplied from the left.
+        # Transposed once here, because a batch of observations is multiplied from the left.
         self._layers = {
             kind: [
                 (np.ascontiguousarray(weights[f"{kind}.{layer}.weight"].T), weights[f"{kind}.{layer}.bias"])
@@ -132,10 +138,12 @@ class Mlp:
         }
 
     def logits(self, observation: Floats) -> Floats:
+        """Return the logits of all actions."""
         logits: Floats = self._apply("policy", observation)
         return logits
 
     def value(self, observation: Floats) -> Floats | None:
+        """Return the expected returns, or None."""
         return self._apply("value", observation)[:, 0] if "value" in self._layers else None
 
     def _apply(self, kind: str, values: Any) -> Any:
@@ -147,17 +155,20 @@ class Mlp:
         return values @ last[0] + last[1]
 
 
-class Musicians:
+class MusiciansNetwork:
+    """A network that applies the same weights to each musician; see the module's docstring."""
+
     def __init__(self, activation: str, ledger: bool, weights: Weights) -> None:
         self._activation = activation
-        self._columns, self._table = musician_columns(ledger)
+        self._columns, self._global_columns = musician_columns(ledger)
         self._weights = {
             name: np.ascontiguousarray(values.T) if values.ndim == 2 and name != "first.place" else values
             for name, values in weights.items()
         }
 
     def logits(self, observation: Floats) -> Floats:
-        musicians, position = self._look(observation)
+        """Return the logits of all actions."""
+        musicians, position = self._encode(observation)
         weights = self._weights
         choices = musicians @ weights["choice.weight"] + weights["choice.bias"]  # (n, musicians, choices)
         rest = self._head(position, "third") @ weights["rest.weight"] + weights["rest.bias"]
@@ -165,32 +176,34 @@ class Musicians:
         return np.concatenate([by_choice, rest], axis=1)
 
     def value(self, observation: Floats) -> Floats | None:
+        """Return the expected returns, or None."""
         if "value.weight" not in self._weights:
             return None
-        _, position = self._look(observation)
+        _, position = self._encode(observation)
         values = self._head(position, "value.third") @ self._weights["value.weight"] + self._weights["value.bias"]
         flat: Floats = values[:, 0]
         return flat
 
-    def _look(self, observation: Floats) -> tuple[Floats, Floats]:
-        """Features of each musician among the others (n, musicians, second), and of the position."""
+    def _encode(self, observation: Floats) -> tuple[Floats, Floats]:
+        """Return the features of each musician among the others, (n, musicians, second), and of the position."""
         weights = self._weights
-        table = observation[:, self._table]
+        global_features = observation[:, self._global_columns]
         first = observation[:, self._columns] @ weights["first.weight"]
-        first += (table @ weights["first.table"])[:, None, :]
+        first += (global_features @ weights["first.table"])[:, None, :]
         first += weights["first.place"]
         _activate(first, self._activation)
         second: Any = first @ weights["second.weight"]
         second += (_pool(first) @ weights["second.pool"] + weights["second.bias"])[:, None, :]
         _activate(second, self._activation)
-        return second, np.concatenate([_pool(second), table], axis=1)
+        return second, np.concatenate([_pool(second), global_features], axis=1)
 
     def _head(self, position: Floats, name: str) -> Floats:
+        """Apply a third layer, that of the policy or that of the value."""
         values = position @ self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         activated: Floats = _activate(values, self._activation)
         return activated
 
 
 def _pool(values: Floats) -> Floats:
-    """Mean and maximum over musicians."""
+    """Return the mean and the maximum over musicians."""
     return np.concatenate([values.mean(axis=1), values.max(axis=1)], axis=1)

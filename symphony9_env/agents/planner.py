@@ -2,9 +2,9 @@
 # mypy: disable-error-code="no-any-return"
 """`planner`: weighs compositions, concerts, deaths and money together, all in points at the end of the game.
 
-A cube is worth the better chance of this round's composition, what the concerts may pay for it, and a part of what
-a rival loses by it. `prospects` says what a composition is worth, `bidding` what to contribute; `trading` does the
-rest.
+The value of a cube is the sum of a higher probability of this round's composition, the income that concerts may pay for
+it, and a part of what a rival loses by it. `valuation` estimates the value of a composition, `bidding` chooses the
+contribution, and `choices` makes all other decisions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.agents.bidding import best_bid
-from symphony9_env.agents.choices import contribute, trade
-from symphony9_env.agents.valuation import expected_dead, points_at, points_of_next_tile, rounds_after
+from symphony9_env.agents.choices import choose_contribution, choose_trade
+from symphony9_env.agents.valuation import expected_deaths, next_composition_points, points_per_item, rounds_left
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
 from symphony9_env.rules.scoring import CUBES_LEFT, MONEY_PER_POINT
@@ -31,123 +31,131 @@ from symphony9_env.rules.state import (
 )
 from symphony9_env.rules.tracks import fame
 
-EARLY_MONEY: Final = 0.1  # a coin is worth more by this part of itself for each round to come: it buys cubes
-LEAD: Final = 2.5  # how sharply a lead in cubes decides who gets the composition
-DENIAL: Final = 0.3  # how much of a rival's loss is one's own gain
-CONCERT_ODDS: Final = (0.35, 0.25, 0.15)  # that this round's concert will be of low, medium, high class
-LATER_PAY: Final = 1.5  # of one concert's pay, for all the concerts after this one
+COIN_GAIN_PER_ROUND: Final = 0.1  # how much more a dollar is worth for each round left in which it can buy cubes
+LEAD_SHARPNESS: Final = 2.5  # how strongly a lead in cubes decides who gets the composition
+RIVAL_LOSS_WEIGHT: Final = 0.3  # how much of a rival's loss counts as a gain of one's own
+CLASS_PROBABILITIES: Final = (0.35, 0.25, 0.15)  # of a concert of low, medium, high class in this round
+LATER_CONCERTS: Final = 1.5  # expected income from all later concerts, in units of that from this round's
 
 
 @rule
 def planner_move(game: Game) -> int:
-    tiles = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
+    """Return the action of the planner strategy."""
+    composition_values = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
     if game.phase <= BUY_8:
-        appraise_tiles(game, tiles)
-    return plan(game, tiles)
+        estimate_composition_values(game, composition_values)
+    return plan_move(game, composition_values)
 
 
 @rule
-def appraise_tiles(game: Game, tiles: Any) -> None:
-    """What a further composition of each musician is worth to each player, in points."""
-    dead = expected_dead(game)
+def estimate_composition_values(game: Game, composition_values: Any) -> None:
+    """Estimate the points of a further composition of each musician for each player, and write them to the array."""
+    deaths = expected_deaths(game)
     for player in range(game.num_players):
         for musician in range(game.num_musicians):
-            tiles[player, musician] = points_of_next_tile(game, player, musician, dead)
+            composition_values[player, musician] = next_composition_points(game, player, musician, deaths)
 
 
 @rule
-def plan(game: Game, tiles: Any) -> int:
-    """The move, with compositions appraised."""
-    player, coin = int(game.player), worth_of_coin(game)
-    lasting = _worth_of_lasting(game, player)
-    worth = np.zeros(NUM_MUSICIANS)
+def plan_move(game: Game, composition_values: Any) -> int:
+    """Return the planner's action, given the estimated values of compositions (needed while cubes can be taken)."""
+    player, coin_value = int(game.player), value_of_coin(game)
+    kept_points = _kept_cube_points(game, player)
+    cube_values = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
         if game.phase == TAKE_FOR_BOT:
-            worth[musician] = _harm_by_bot(game, player, musician, tiles)
+            cube_values[musician] = _bot_cube_cost(game, player, musician, composition_values)
         else:
-            pay = _worth_of_pay(game, musician, coin)
-            held = lasting + (LATER_PAY * pay if rounds_after(game) > 0 else 0.0)
-            worth[musician] = _worth_of_pick(game, player, musician, tiles, pay + held) if game.phase <= BUY_8 else held
+            income = _income_value(game, musician, coin_value)
+            held = kept_points + (LATER_CONCERTS * income if rounds_left(game) > 0 else 0.0)
+            cube_values[musician] = (
+                _pick_value(game, player, musician, composition_values, income + held) if game.phase <= BUY_8 else held
+            )
     if game.phase == CONTRIBUTE or game.phase == DISCUSS:
-        return contribute(game, best_bid(game, player, worth, coin))
-    return trade(game, worth, coin)
+        return choose_contribution(game, best_bid(game, player, cube_values, coin_value))
+    return choose_trade(game, cube_values, coin_value)
 
 
 @rule
-def worth_of_coin(game: Game) -> float:
-    return (1 + EARLY_MONEY * rounds_after(game)) / MONEY_PER_POINT
+def value_of_coin(game: Game) -> float:
+    """Return the value of a dollar in points."""
+    return (1 + COIN_GAIN_PER_ROUND * rounds_left(game)) / MONEY_PER_POINT
 
 
 @rule
-def _worth_of_lasting(game: Game, player: int) -> float:
-    """What tile 3B gives for a cube that lasts to the end."""
+def _kept_cube_points(game: Game, player: int) -> float:
+    """Return the points that tile 3B gives for a cube that the player keeps to the end."""
     points = 0.0
     for musician in range(game.num_musicians):
         if game.scoring_method[musician] == CUBES_LEFT:
-            points += points_at(game, musician, int(game.compositions[player, musician]))
+            points += points_per_item(game, musician, int(game.compositions[player, musician]))
     return points
 
 
 @rule
-def _worth_of_pay(game: Game, musician: int, coin: float) -> float:
-    """What this round's concert may pay for a cube of his."""
+def _income_value(game: Game, musician: int, coin_value: float) -> float:
+    """Return the expected income that this round's concert pays for a cube of this musician, in points."""
     concert_class = fame(game, musician)
-    return CONCERT_ODDS[concert_class] * int(game.income[concert_class]) * coin
+    return CLASS_PROBABILITIES[concert_class] * int(game.income[concert_class]) * coin_value
 
 
 @rule
-def _worth_of_pick(game: Game, player: int, musician: int, tiles: Any, kept: float) -> float:
-    """One more cube before compositions are awarded: a better chance of the tile, and what is left of it after."""
-    chance = _chance_of_tile(game, player, musician, 1)
-    more = chance - _chance_of_tile(game, player, musician, 0)
-    points = more * tiles[player, musician]
+def _pick_value(game: Game, player: int, musician: int, composition_values: Any, kept: float) -> float:
+    """Return the value of one more cube before compositions are awarded.
+
+    It makes the composition more probable; if it is not given up for the award, it is worth `kept` afterwards.
+    """
+    probability = _composition_probability(game, player, musician, 1)
+    more = probability - _composition_probability(game, player, musician, 0)
+    points = more * composition_values[player, musician]
     leader = major_patron(game, musician)
     if leader != NONE and leader != player and leader < game.num_players:
-        points += DENIAL * more * tiles[leader, musician]
-    left = 1 - chance * (cubes(game, player, musician) % 2)  # the award takes half: every second cube
+        points += RIVAL_LOSS_WEIGHT * more * composition_values[leader, musician]
+    left = 1 - probability * (cubes(game, player, musician) % 2)  # the award takes half: every second cube
     return points + left * kept
 
 
 @rule
-def _chance_of_tile(game: Game, player: int, musician: int, more: int) -> float:
-    """How likely a player with so many more cubes of his ends the sponsor phase as the major patron."""
+def _composition_probability(game: Game, player: int, musician: int, more: int) -> float:
+    """Return the probability that a player with `more` additional cubes of a musician gets his composition."""
     own = cubes(game, player, musician) + more
     if own == 0 or game.dead[musician]:
         return 0.0
-    chance = 1.0
+    probability = 1.0
     for board in range(game.num_boards):
         if board != player:
             tie = 0.5 if _wins_tie(game, player, board) else -0.5
-            chance *= _squash(LEAD * (own - cubes(game, board, musician) + tie))
-    return chance
+            probability *= _sigmoid(LEAD_SHARPNESS * (own - cubes(game, board, musician) + tie))
+    return probability
 
 
 @rule
-def _squash(lead: float) -> float:
-    """From 0 to 1, half at 0; cheaper than a logistic curve."""
+def _sigmoid(lead: float) -> float:
+    """Map a lead to a probability: 0.5 at 0, cheaper than the logistic function."""
     return 0.5 + 0.5 * lead / (1 + abs(lead))
 
 
 @rule
 def _wins_tie(game: Game, player: int, board: int) -> bool:
-    """Whoever is nearer to the start player clockwise; the bot always."""
+    """Return whether a player wins a tie: he is nearer to the start player clockwise; the bot wins all ties."""
     return board < game.num_players and _turn_of(game, player) < _turn_of(game, board)
 
 
 @rule
 def _turn_of(game: Game, player: int) -> int:
+    """Return how many seats clockwise from the start player a player sits."""
     turn = player - int(game.start)
     return turn if turn >= 0 else turn + int(game.num_players)
 
 
 @rule
-def _harm_by_bot(game: Game, player: int, musician: int, tiles: Any) -> float:
-    """What a cube for the bot costs the player in chances of a composition, less what it costs the rival."""
+def _bot_cube_cost(game: Game, player: int, musician: int, composition_values: Any) -> float:
+    """Return what a cube for the bot costs the player in expected compositions, less what it costs the rival."""
     rival, bot = 1 - player, int(game.num_players)
-    own = _chance_of_tile(game, player, musician, 0)
-    theirs = _chance_of_tile(game, rival, musician, 0)
+    own = _composition_probability(game, player, musician, 0)
+    theirs = _composition_probability(game, rival, musician, 0)
     game.new_cubes[bot, musician] += 1
-    own -= _chance_of_tile(game, player, musician, 0)
-    theirs -= _chance_of_tile(game, rival, musician, 0)
+    own -= _composition_probability(game, player, musician, 0)
+    theirs -= _composition_probability(game, rival, musician, 0)
     game.new_cubes[bot, musician] -= 1
-    return own * tiles[player, musician] - theirs * tiles[rival, musician]
+    return own * composition_values[player, musician] - theirs * composition_values[rival, musician]

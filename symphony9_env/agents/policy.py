@@ -1,7 +1,7 @@
-"""A saved policy: one safetensors file with the network's weights and, as JSON, all that is needed to play by it.
+"""Saved policies: one safetensors file with the network's weights and, as JSON, everything needed to play with them.
 
-Nothing in it is code. It plays with the core install: the network is small and runs in NumPy. It encodes what a
-seat sees by its own layout, so a policy trained with the ledger plays in games without it.
+The file contains no code. A policy needs only the core install, because its network is small and runs in NumPy. It
+encodes observations by its own layout, so that a policy trained with the ledger can play in games without it.
 """
 
 from __future__ import annotations
@@ -33,30 +33,39 @@ SUFFIX: Final = ".safetensors"
 
 @dataclass(frozen=True)
 class Card:
-    """What a policy file says of itself, besides its weights."""
+    """The description of a policy: everything in its file except the weights."""
 
-    num_players: tuple[int, ...]  # the games it may play in
+    num_players: tuple[int, ...]  # the player counts it can play
     hidden: tuple[int, ...]  # sizes of the hidden layers
-    network: str = "mlp"  # which of networks.py
+    network: str = "mlp"  # a kind of network, see networks.py
     activation: str = "tanh"
-    ledger: bool = False  # whether its observation has the ledger
-    temperature: float = 0.0  # 0: the best action; else it draws from softmax(logits / temperature)
-    options: dict[str, Any] = field(default_factory=dict)  # of the environment it was trained in
-    training: dict[str, Any] = field(default_factory=dict)  # how long, on what, with what result
+    ledger: bool = False  # whether its observation includes the ledger
+    temperature: float = 0.0  # 0: play the best action; otherwise draw from softmax(logits / temperature)
+    options: dict[str, Any] = field(default_factory=dict)  # options of the environment it was trained in
+    training: dict[str, Any] = field(default_factory=dict)  # settings and figures of its training
 
     def shapes(self) -> Shapes:
-        """The weights that a policy of this kind has: names and shapes."""
+        """Return the names and shapes of the weights of such a policy."""
         return SHAPES[self.network](self.hidden, self.ledger)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PolicyDescription(Card):
+    """A card, and the observation layout that the weights fit: the JSON in the metadata of a policy file."""
+
+    layout_version: int
+    layout_hash: str
+
+
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
-    """Write a policy; `weights` are those of `card.shapes()`. A file is there whole or not at all."""
+    """Write a policy file atomically; `weights` must have the names and shapes of `card.shapes()`."""
     target = Path(path)
     _check_card(card)
     _check_weights(card, weights)
-    about = {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
-    text = json.dumps(about)
-    metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": text, "hash": _hash(weights, text)}
+    description = json.dumps(
+        {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
+    )
+    metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": description, "hash": _hash(weights, description)}
     data = save(weights, metadata)
     try:
         files.write(target, lambda draft: draft.write_bytes(data))
@@ -65,7 +74,7 @@ def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> N
 
 
 def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:
-    """Read a policy, or say in a ValueError why the file is none that can be played."""
+    """Read a policy file; a ValueError says why it can't be used."""
     try:
         return _load(Path(path))
     except ValueError as error:
@@ -74,7 +83,7 @@ def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:
 
 def _load(path: Path) -> tuple[Card, Weights]:
     if path.is_dir():
-        raise ValueError("is a folder; needed: a policy file")
+        raise ValueError("is a folder, not a policy file")
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
@@ -84,55 +93,57 @@ def _load(path: Path) -> tuple[Card, Weights]:
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror or error}") from None
     except (SafetensorError, TypeError, MemoryError) as error:
-        raise ValueError(f"is no policy, or is damaged or cut short ({error})") from None
-    about = _read_about(metadata)
-    card = _read_card(about)
+        raise ValueError(f"is not a policy, or is damaged or truncated ({error})") from None
+    card = _read_card(_read_description(metadata))
     _check_weights(card, weights)
     if metadata.get("hash") != _hash(weights, metadata["policy"]):
-        raise ValueError("is damaged: it is not what was saved")
+        raise ValueError("is damaged: its content does not match its hash")
     return card, weights
 
 
-def _read_about(metadata: dict[str, str]) -> dict[str, Any]:
+def _read_description(metadata: dict[str, str]) -> dict[str, Any]:
     kind, _, version = metadata.get("format", "").partition("/")
     if kind != FORMAT or not version.isdecimal():
-        raise ValueError("is a safetensors file, but no policy of this game")
+        raise ValueError("is a safetensors file, but not a policy of this game")
     if int(version) != FORMAT_VERSION:
         raise ValueError(f"has format version {version}; this version of symphony9_env reads {FORMAT_VERSION}")
     try:
-        about = json.loads(metadata.get("policy", ""))
+        description = json.loads(metadata.get("policy", ""))
     except (ValueError, RecursionError):
-        about = None
-    if not isinstance(about, dict):
-        raise ValueError("is damaged: its description is no JSON object")
-    return about
+        description = None
+    if not isinstance(description, dict):
+        raise ValueError("is damaged: its description is not a JSON object")
+    return description
 
 
-def _read_card(about: dict[str, Any]) -> Card:
+def _read_card(description: dict[str, Any]) -> Card:
     names = Card.__dataclass_fields__
-    if missing := [name for name in (*names, "layout_version", "layout_hash") if name not in about]:
+    if missing := [name for name in (*names, "layout_version", "layout_hash") if name not in description]:
         raise ValueError(f"is damaged: its description has no {missing[0]!r}")
-    values = {name: about[name] for name in names}
+    values = {name: description[name] for name in names}
     for name in ("num_players", "hidden"):
         if not isinstance(values[name], list) or not all(type(item) is int for item in values[name]):
-            raise ValueError(f"is damaged: {name}={values[name]!r}; needed: a list of whole numbers")
+            raise ValueError(f"is damaged: {name}={values[name]!r}; allowed: a list of whole numbers")
         values[name] = tuple(values[name])
     card = Card(**values)
     _check_card(card)
-    ours = layout_hash(card.ledger)
-    if about["layout_version"] != LAYOUT_VERSION or about["layout_hash"] != ours:
-        theirs = f"version {about['layout_version']}, {about['layout_hash']}"
-        raise ValueError(f"has an unknown observation layout ({theirs}); this is version {LAYOUT_VERSION}, {ours}")
+    known = (LAYOUT_VERSION, layout_hash(card.ledger))
+    found = (description["layout_version"], description["layout_hash"])
+    if found != known:
+        raise ValueError(
+            f"has an unknown observation layout (version {found[0]}, {found[1]}); "
+            f"this version of symphony9_env has version {known[0]}, {known[1]}"
+        )
     return card
 
 
 def _check_card(card: Card) -> None:
     if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
-        raise ValueError(f"num_players={list(card.num_players)}; allowed: some of {list(PLAYER_COUNTS)}")
+        raise ValueError(f"num_players={list(card.num_players)}; allowed: a selection of {list(PLAYER_COUNTS)}")
     if not isinstance(card.network, str) or card.network not in SHAPES:
         raise ValueError(f"network={card.network!r}; allowed: {', '.join(SHAPES)}")
     if len(card.hidden) > 16 or not all(0 < size <= 65536 for size in card.hidden):
-        raise ValueError(f"hidden={list(card.hidden)}; allowed: up to 16 layer sizes from 1 up")
+        raise ValueError(f"hidden={list(card.hidden)}; allowed: up to 16 layer sizes from 1 to 65536")
     if card.activation not in ACTIVATIONS:
         raise ValueError(f"activation={card.activation!r}; allowed: {', '.join(ACTIVATIONS)}")
     if type(card.ledger) is not bool:
@@ -142,7 +153,7 @@ def _check_card(card: Card) -> None:
 
 
 def _check_weights(card: Card, weights: Weights) -> None:
-    """All weights must be there and fit, and nothing else; the value's may be left out, all of them."""
+    """Raise a ValueError unless the weights are exactly those of the card; the value's may all be absent."""
     shapes = card.shapes()
     if not any(name.startswith("value.") for name in weights):
         shapes = {name: shape for name, shape in shapes.items() if not name.startswith("value.")}
@@ -153,12 +164,13 @@ def _check_weights(card: Card, weights: Weights) -> None:
             found = f"{weights[name].dtype} {weights[name].shape}"
             raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
         if not np.isfinite(weights[name]).all():
-            raise ValueError(f"{name!r} has values that are no numbers")
+            raise ValueError(f"{name!r} has values that are not finite numbers")
     if unknown := sorted(set(weights) - set(shapes)):
         raise ValueError(f"has an unknown {unknown[0]!r}; needed: {', '.join(shapes)}")
 
 
 def _hash(weights: Weights, description: str) -> str:
+    """Return a hash of a policy's weights and its description."""
     digest = hashlib.sha256(description.encode() + b"\0")
     for name in sorted(weights):
         digest.update(name.encode() + b"\0" + np.ascontiguousarray(weights[name]).tobytes())
@@ -166,6 +178,8 @@ def _hash(weights: Weights, description: str) -> str:
 
 
 class PolicyAgent(Agent):
+    """Plays a saved policy."""
+
     def __init__(self, name: str, card: Card, weights: Weights, seed: int) -> None:
         self.name = name
         self.seed = seed
@@ -175,6 +189,7 @@ class PolicyAgent(Agent):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], seed: int) -> PolicyAgent:
+        """Read a policy file and return its agent, named after the path."""
         return cls(os.fspath(path), *load_policy(path), seed)
 
     def fingerprint(self, num_players: int) -> str:
@@ -182,8 +197,8 @@ class PolicyAgent(Agent):
 
     def check_players(self, num_players: int) -> None:
         if num_players not in self.card.num_players:
-            fits = " or ".join(str(count) for count in self.card.num_players)
-            raise ValueError(f"policy {self.name} is for {fits} players; this game has {num_players}")
+            allowed = " or ".join(str(count) for count in self.card.num_players)
+            raise ValueError(f"policy {self.name} is for {allowed} players; this game has {num_players}")
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         observation, mask, chance = self._observe(positions.states, rows)
@@ -191,8 +206,8 @@ class PolicyAgent(Agent):
         if self.card.temperature == 0:
             best: Rows = np.argmax(logits, axis=1)
             return best
-        edges = np.cumsum(_softmax_weights(logits, self.card.temperature), axis=1)
-        drawn: Rows = np.argmax(edges > chance[:, None] * edges[:, -1:], axis=1)
+        cumulative = np.cumsum(_softmax_weights(logits, self.card.temperature), axis=1)
+        drawn: Rows = np.argmax(cumulative > chance[:, None] * cumulative[:, -1:], axis=1)
         return drawn
 
     def evaluate(self, states: States, rows: Rows) -> tuple[Floats, Floats | None]:
@@ -205,7 +220,7 @@ class PolicyAgent(Agent):
         return weights / weights.sum(axis=1, keepdims=True), self.network.value(observation)
 
     def _observe(self, states: States, rows: Rows) -> tuple[Any, Any, Any]:
-        """Return the deciding seats' observations and masks, and a number from 0 to 1 for each to draw by."""
+        """Return the deciding seats' observations and masks, and a random number from 0 to 1 for each."""
         for count in np.unique(states["num_players"][rows]).tolist():
             self.check_players(count)
         observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
@@ -216,11 +231,12 @@ class PolicyAgent(Agent):
 
 
 def _softmax_weights(logits: Any, temperature: float = 1.0) -> Any:
+    """Return the softmax of each row, not yet normalised."""
     return np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
 
 
 class ShippedPolicy(Agent):
-    """`policy`: the policy that comes with the package for the number of players at the table."""
+    """`policy`: plays the policy that comes with the package for the number of players in the game."""
 
     name = "policy"
 
@@ -242,13 +258,14 @@ class ShippedPolicy(Agent):
         return actions
 
     def for_players(self, num_players: int) -> PolicyAgent:
-        """The one for this number of players, read when it is first needed."""
+        """Return the agent for a number of players; its file is read when it is first needed."""
         if num_players not in self._by_players:
             policy = PolicyAgent.load(shipped_path(num_players), self.seed)
-            policy.name = self.name  # where it is installed does not matter
+            policy.name = self.name  # so that it does not depend on where the package is installed
             self._by_players[num_players] = policy
         return self._by_players[num_players]
 
 
 def shipped_path(num_players: int) -> Path:
+    """Return the path of the policy that comes with the package for a number of players."""
     return Path(__file__).parent / "policies" / f"{num_players}p{SUFFIX}"

@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""`random`: any legal move, each as likely."""
+"""`random`: plays a uniformly random legal action."""
 
 from __future__ import annotations
 
@@ -14,4 +14,5 @@ from symphony9_env.rules.state import Game
 
 @rule
 def random_move(game: Game, stream: Any) -> int:
+    """Return a legal action drawn uniformly from a stream of random numbers."""
     return draw_member(stream, 0, legal_set(game))

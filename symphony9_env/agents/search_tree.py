@@ -1,15 +1,19 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""`search:N`: information-set Monte-Carlo tree search with N playouts a decision, all of it compiled.
+"""`search:N`: information-set Monte-Carlo tree search with N playouts per decision, all of it compiled.
 
-Before each playout all that the seat can't know is drawn anew, so a playout is one possible world. In it the seat
-follows its tree and, past the tree's edge, the planner; its rivals are played by models of players. A node is a
-decision of the seat as it would see it: worlds that look alike share it. Closed hands stay hidden: each rival's
-is a fresh guess of what he would contribute, and the seat's own bid is chosen against all of them at once. In the
-rounds after this one everybody's bid is such a guess: thinking it through would cost too many playouts.
-A playout counts as its share of the win. The planner's choice comes first at every node; others must prove better.
+Each playout starts by drawing everything that the seat can't know, which gives one possible world. In this world the
+seat follows its tree and, beyond the tree, the planner; the rivals follow models. A node of the tree is a decision of
+the seat as the seat would see it, so that worlds which look the same to it share nodes.
 
-`search:N@planner` is told how its rivals play: a best response to them, as far as N playouts find it.
+Closed hands stay hidden: each playout guesses what every rival contributes, and the seat's own bid is evaluated against
+all of these guesses. In later rounds the contributions beyond the tree are drawn from a predicted distribution, because
+computing the best bids there would make playouts much slower.
+
+The value of a playout is the seat's share of the win. The planner's action has the largest prior at every node, so that
+another action must prove to be better.
+
+`search:N@planner` assumes that all rivals follow the named strategy: it approximates a best response to it.
 """
 
 from __future__ import annotations
@@ -19,9 +23,9 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.actions import BID, MAX_CONTRIBUTION, NUM_ACTIONS_DISCUSSION, SELL
-from symphony9_env.agents.bidding import BIDS, likely_bid
+from symphony9_env.agents.bidding import NUM_BIDS, sample_bid
 from symphony9_env.agents.greedy import greedy_move
-from symphony9_env.agents.planner import appraise_tiles, plan
+from symphony9_env.agents.planner import estimate_composition_values, plan_move
 from symphony9_env.agents.strategies import scripted_move
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rules.chance import draw_below, draw_member, mix, num_members, skip_draws
@@ -32,111 +36,115 @@ from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, NUM_MUSICIAN
 from symphony9_env.views.resample import resample_hidden
 from symphony9_env.views.visible import hide_unknown, public_digest, purse_digest
 
-MAX_DEPTH: Final = 64  # own decisions in a tree
-SLOTS: Final = 4  # of the node table, for each node
+MAX_DEPTH: Final = 64  # own decisions on one path through the tree
+SLOTS_PER_NODE: Final = 4  # size of the hash table of nodes
 
-EXPLORATION: Final = 0.6
-PRIOR: Final = 0.5  # of the planner's choice; the others share the rest
-PRIOR_OF_SALE: Final = 0.01
-GREEDY_RIVALS: Final = 250  # of 1000 rivals in playouts; the others plan
-SLIPS: Final = 80  # of 1000 moves of a rival are any legal one
-NUDGES: Final = 500  # of 1000 contributions of a rival are a dollar off
+EXPLORATION: Final = 0.6  # weight of the exploration bonus
+PLANNER_PRIOR: Final = 0.5  # prior of the planner's action; the other actions share the rest
+SALE_PRIOR: Final = 0.01  # prior of a sale of furniture, which is rarely good
+GREEDY_RIVAL_PERMILLE: Final = 250  # how often a simulated rival is greedy; otherwise he follows the planner
+RIVAL_RANDOM_MOVE_PERMILLE: Final = 80  # how often a simulated rival plays a uniformly random legal move
+RIVAL_BID_SHIFT_PERMILLE: Final = 500  # how often a simulated rival bids a dollar more or less
 
-UNKNOWN: Final = NONE  # what strategy the rivals follow
+UNKNOWN: Final = NONE  # the rivals' strategy is not known
 _SALES: Final = ((1 << BID - SELL) - 1) << SELL
 
 
 @rule
-def _search(root: Game, seat: int, playouts: int, rivals: int, stream: Any, world: Any, tree: Any) -> int:
-    """The action most visited after all playouts."""
-    table, keys, favourite, visits, wins = tree
-    _clear(table, visits, wins)
+def _search(root: Game, seat: int, playouts: int, rival_strategy: int, stream: Any, world: Any, tree: Any) -> int:
+    """Run the playouts and return the most visited action."""
+    slots, keys, planner_action, visits, wins = tree
+    _clear(slots, visits, wins)
     nodes, actions = np.empty(MAX_DEPTH, np.int64), np.empty(MAX_DEPTH, np.int64)
     points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS)
-    tiles = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
-    odds = np.zeros(BIDS)
+    composition_values = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
+    probabilities = np.zeros(NUM_BIDS)
     num_nodes = 0
     for playout in range(playouts):
         chance = mix(skip_draws(stream, playout))
         world[0] = root
         game = world[0]
         resample_hidden(game, seat, chance)
-        greedy = _greedy_seats(chance)
-        _guess_closed_hands(game, tiles, seat, rivals, greedy, chance)
-        depth, in_tree, number, appraised = 0, True, NUM_BOARDS, NONE
+        greedy_seats = _draw_greedy_seats(chance)
+        _guess_closed_hands(game, composition_values, seat, rival_strategy, greedy_seats, chance)
+        depth, in_tree, number, estimated_round = 0, True, NUM_BOARDS, NONE
         while game.phase != OVER:
             number += 1
-            if game.round_index != appraised:
-                appraise_tiles(game, tiles)
-                appraised = game.round_index
+            if game.round_index != estimated_round:
+                estimate_composition_values(game, composition_values)
+                estimated_round = game.round_index
             if game.phase == CONTRIBUTE and game.round_index > root.round_index and not in_tree:
-                action = likely_bid(game, int(game.player), odds, mix(skip_draws(chance, number)))
+                action = sample_bid(game, int(game.player), probabilities, mix(skip_draws(chance, number)))
             elif game.player != seat:
-                action = _model_move(game, tiles, rivals, greedy, mix(skip_draws(chance, number)))
+                action = _model_move(
+                    game, composition_values, rival_strategy, greedy_seats, mix(skip_draws(chance, number))
+                )
             elif in_tree and depth < MAX_DEPTH:
                 key = mix(public_digest(game) ^ purse_digest(game))
-                node, num_nodes, is_new = _find(table, keys, key, num_nodes)
+                node, num_nodes, is_new = _find_node(slots, keys, key, num_nodes)
                 if is_new:
-                    favourite[node] = plan(game, tiles)
+                    planner_action[node] = plan_move(game, composition_values)
                     in_tree = False
-                action = _select(visits[node], wins[node], legal_set(game), favourite[node])
+                action = _select(visits[node], wins[node], legal_set(game), planner_action[node])
                 nodes[depth], actions[depth] = node, action
                 depth += 1
             else:
-                action = plan(game, tiles)
+                action = plan_move(game, composition_values)
             apply(game, action, None)
-        share = _share_of_win(game, seat, points, ranks)
-        for step in range(depth):
-            visits[nodes[step], actions[step]] += 1
-            wins[nodes[step], actions[step]] += share
-    return _most_visited(visits[0], favourite[0])
+        share = _score_playout(game, seat, points, ranks)
+        for level in range(depth):
+            visits[nodes[level], actions[level]] += 1
+            wins[nodes[level], actions[level]] += share
+    return _most_visited(visits[0], planner_action[0])
 
 
 @rule
-def _clear(table: Any, visits: Any, wins: Any) -> None:
-    table[:] = NONE
+def _clear(slots: Any, visits: Any, wins: Any) -> None:
+    """Empty the tree for a new search."""
+    slots[:] = NONE
     visits[:] = 0
     wins[:] = 0
 
 
 @rule
-def _find(table: Any, keys: Any, key: Any, num_nodes: int) -> Any:
-    """The node of this key, how many there are then, and whether it is new. The root is node 0."""
-    slot = np.int64(key % np.uint64(len(table)))
-    while table[slot] != NONE:
-        if keys[table[slot]] == key:
-            return np.int64(table[slot]), num_nodes, False
-        slot = slot + 1 if slot + 1 < len(table) else np.int64(0)
-    table[slot] = num_nodes
+def _find_node(slots: Any, keys: Any, key: Any, num_nodes: int) -> Any:
+    """Find or add the node of a key; return it, the number of nodes, and whether it is new. The root is node 0."""
+    slot = np.int64(key % np.uint64(len(slots)))
+    while slots[slot] != NONE:
+        if keys[slots[slot]] == key:
+            return np.int64(slots[slot]), num_nodes, False
+        slot = slot + 1 if slot + 1 < len(slots) else np.int64(0)
+    slots[slot] = num_nodes
     keys[num_nodes] = key
     return np.int64(num_nodes), num_nodes + 1, True
 
 
 @rule
-def _select(visits: Any, wins: Any, legal: int, favourite: int) -> int:
-    """The action with the best sum of its mean and a bonus for being likely and little tried."""
+def _select(visits: Any, wins: Any, legal: int, planner_action: int) -> int:
+    """Return the action with the highest mean value plus exploration bonus (PUCT)."""
     total, won = 0, 0.0
     for action in range(NUM_ACTIONS_DISCUSSION):
         total += visits[action]
         won += wins[action]
-    mean = won / total if total > 0 else 0.5  # what an action untried is taken to be worth
+    mean = won / total if total > 0 else 0.5  # the assumed value of an action that was not tried yet
     bonus = EXPLORATION * np.sqrt(total + 1.0)
-    rest = (1 - PRIOR) / max(num_members(legal & ~_SALES) - 1, 1)
-    best, most = NONE, -1.0
+    rest = (1 - PLANNER_PRIOR) / max(num_members(legal & ~_SALES) - 1, 1)
+    best, best_value = NONE, -1.0
     while legal != 0:
         action = num_members((legal & -legal) - 1)
         legal &= legal - 1
-        prior = PRIOR if action == favourite else PRIOR_OF_SALE if SELL <= action < BID else rest
+        prior = PLANNER_PRIOR if action == planner_action else SALE_PRIOR if SELL <= action < BID else rest
         tried = int(visits[action])
         value = (wins[action] / tried if tried > 0 else mean) + bonus * prior / (1 + tried)
-        if value > most:
-            best, most = action, value
+        if value > best_value:
+            best, best_value = action, value
     return best
 
 
 @rule
-def _most_visited(visits: Any, favourite: int) -> int:
-    best = int(favourite)
+def _most_visited(visits: Any, planner_action: int) -> int:
+    """Return the most visited action; in a tie, the planner's is preferred."""
+    best = int(planner_action)
     for action in range(NUM_ACTIONS_DISCUSSION):
         if visits[action] > visits[best]:
             best = action
@@ -144,7 +152,8 @@ def _most_visited(visits: Any, favourite: int) -> int:
 
 
 @rule
-def _share_of_win(game: Game, seat: int, points: Any, ranks: Any) -> float:
+def _score_playout(game: Game, seat: int, points: Any, ranks: Any) -> float:
+    """Return the seat's share of the win in a finished game."""
     for player in range(game.num_players):
         points[player] = total_points(game, player)
     rank_players(game, points, ranks)
@@ -155,36 +164,37 @@ def _share_of_win(game: Game, seat: int, points: Any, ranks: Any) -> float:
 
 
 @rule
-def _greedy_seats(chance: Any) -> int:
-    """Which seats are greedy in this world, as a set; the others plan."""
+def _draw_greedy_seats(chance: Any) -> int:
+    """Draw the set of seats that follow the greedy strategy in this world; the others follow the planner."""
     seats = 0
     for seat in range(NUM_BOARDS):
-        seats |= (draw_below(chance, seat, 1000) < GREEDY_RIVALS) << seat
+        seats |= (draw_below(chance, seat, 1000) < GREEDY_RIVAL_PERMILLE) << seat
     return seats
 
 
 @rule
-def _model_move(game: Game, tiles: Any, rivals: int, greedy: int, stream: Any) -> int:
-    """What a rival is taken to do: his strategy's move, if that is known.
+def _model_move(game: Game, composition_values: Any, rival_strategy: int, greedy_seats: int, stream: Any) -> int:
+    """Return the action of a simulated rival: that of his strategy, if it is known.
 
-    Else the planner's or the greedy player's, now and then any other, and half of the bids a dollar off.
+    Otherwise it is the planner's or the greedy strategy's action, sometimes replaced by a random one. Half of the bids
+    are a dollar off.
     """
-    if rivals != UNKNOWN:
-        return scripted_move(rivals, game, stream)
-    if draw_below(stream, 0, 1000) < SLIPS:
+    if rival_strategy != UNKNOWN:
+        return scripted_move(rival_strategy, game, stream)
+    if draw_below(stream, 0, 1000) < RIVAL_RANDOM_MOVE_PERMILLE:
         return draw_member(stream, 1, legal_set(game) & ~_SALES)
-    if greedy >> int(game.player) & 1:
+    if greedy_seats >> int(game.player) & 1:
         action = greedy_move(game)
     else:
-        action = plan(game, tiles)
-    if game.phase == CONTRIBUTE and draw_below(stream, 2, 1000) < NUDGES:
-        return _nudged(game, action, 2 * draw_below(stream, 3, 2) - 1)
+        action = plan_move(game, composition_values)
+    if game.phase == CONTRIBUTE and draw_below(stream, 2, 1000) < RIVAL_BID_SHIFT_PERMILLE:
+        return _shift_bid(game, action, 2 * draw_below(stream, 3, 2) - 1)
     return action
 
 
 @rule
-def _nudged(game: Game, action: int, dollars: int) -> int:
-    """A bid of coins, so many dollars more, if that is one too; else the bid as it is."""
+def _shift_bid(game: Game, action: int, dollars: int) -> int:
+    """Change a bid of coins by so many dollars, if the result is legal; a bid with furniture stays unchanged."""
     total = action - BID + dollars
     if action > BID + MAX_CONTRIBUTION or not 0 <= total <= MAX_CONTRIBUTION:
         return action
@@ -192,47 +202,58 @@ def _nudged(game: Game, action: int, dollars: int) -> int:
 
 
 @rule
-def _bid_of_model(game: Game, tiles: Any, rivals: int, greedy: int, stream: Any) -> int:
-    """A rival may have sold something first; the sale would be known, so only a bid will do."""
-    action = _model_move(game, tiles, rivals, greedy, stream)
+def _model_bid(game: Game, composition_values: Any, rival_strategy: int, greedy_seats: int, stream: Any) -> int:
+    """Return a simulated rival's bid.
+
+    The model may want to sell furniture first. A real sale would be public, so $2 (or all his money) is bid instead.
+    """
+    action = _model_move(game, composition_values, rival_strategy, greedy_seats, stream)
     return action if action >= BID else BID + min(int(game.money[game.player]), 2)
 
 
 @rule
-def _guess_closed_hands(game: Game, tiles: Any, seat: int, rivals: int, greedy: int, chance: Any) -> None:
-    """Rivals who closed their hands before the seat to decide did so without knowing its own."""
+def _guess_closed_hands(
+    game: Game, composition_values: Any, seat: int, rival_strategy: int, greedy_seats: int, chance: Any
+) -> None:
+    """Replace the hands that rivals have already closed by bids of their models."""
     if game.phase != CONTRIBUTE:
         return
     for player in range(game.num_players):
         if player != seat and game.hand[player] != NONE:
             game.player = player
-            hand = _bid_of_model(game, tiles, rivals, greedy, mix(skip_draws(chance, player))) - BID
+            hand = (
+                _model_bid(game, composition_values, rival_strategy, greedy_seats, mix(skip_draws(chance, player)))
+                - BID
+            )
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat
 
 
 @entry
 def search_rows(
-    states: Any, rows: Any, playouts: int, rivals: int, seed: Any, scratch: Any, tree: Any, actions: Any
+    states: Any, rows: Any, playouts: int, rival_strategy: int, seed: Any, scratch: Any, tree: Any, actions: Any
 ) -> None:
-    """An action for each of these rows. `scratch` has room for two games, `tree` is of `new_tree`."""
-    for place in range(len(rows)):
-        scratch[0] = states[rows[place]]
+    """Write an action for each of these rows to `actions`. `scratch` holds two states; `tree` comes from `new_tree`."""
+    for index in range(len(rows)):
+        scratch[0] = states[rows[index]]
         root = scratch[0]
         seat = int(root.player)
         hide_unknown(root, seat)
         legal = legal_set(root)
         if legal & (legal - 1) == 0:  # nothing to choose
-            actions[place] = num_members(legal - 1)
+            actions[index] = num_members(legal - 1)
         else:
             stream = mix(seed ^ public_digest(root))
-            actions[place] = _search(root, seat, playouts, rivals, stream, scratch[1:], tree)
+            actions[index] = _search(root, seat, playouts, rival_strategy, stream, scratch[1:], tree)
 
 
 def new_tree(playouts: int) -> tuple[Any, ...]:
-    """Room for a node a playout: the table of nodes, their keys, the planner's choice, visits and wins by action."""
+    """Return an empty tree with room for one node per playout.
+
+    It consists of the hash table of nodes and, by node, the keys, the planner's actions, and visits and wins by action.
+    """
     return (
-        np.empty(SLOTS * playouts, np.int32),
+        np.empty(SLOTS_PER_NODE * playouts, np.int32),
         np.empty(playouts, np.uint64),
         np.empty(playouts, np.int64),
         np.empty((playouts, NUM_ACTIONS_DISCUSSION), np.int32),

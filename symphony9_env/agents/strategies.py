@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""The scripted strategies behind one compiled entry."""
+"""The scripted strategies, called through one compiled entry point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANDOM, GREEDY, INVESTOR, PLANNER = range(len(STRATEGIES))
 
 @rule
 def scripted_move(strategy: int, game: Game, stream: Any) -> int:
-    """Return a strategy's move for the seat to decide, in a state without what that seat can't know."""
+    """Return a strategy's action for the deciding seat, in a state without the information hidden from that seat."""
     if strategy == RANDOM:
         return random_move(game, stream)
     if strategy == GREEDY:
@@ -33,7 +33,10 @@ def scripted_move(strategy: int, game: Game, stream: Any) -> int:
 
 @entry
 def scripted_rows(strategy: int, states: Any, rows: Any, seed: Any, scratch: Any, actions: Any) -> None:
-    """Write an action for each of these rows; strategies see (and may change) a copy without hidden information."""
+    """Write an action for each of these rows to `actions`.
+
+    A strategy gets (and may change) a copy of the state from which hidden information is removed.
+    """
     for index in range(len(rows)):
         scratch[0] = states[rows[index]]
         game = scratch[0]

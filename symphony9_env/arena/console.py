@@ -1,25 +1,38 @@
-"""What the commands have in common: arguments, one-line errors, text tables."""
+"""Helpers of the commands: arguments, one-line errors, text output."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from symphony9_env.options import VARIANT_FIELDS, Variant
+from symphony9_env import arguments
+from symphony9_env.arguments import INTERRUPTED, WRONG_USE, add_variant_arguments, format_variant, read_variant
 
-INTERRUPTED: Final = 130  # exit status after Ctrl-C
+if TYPE_CHECKING:
+    from symphony9_env.arena.results import MatchResult
+
+__all__ = [
+    "INTERRUPTED",
+    "Parser",
+    "add_variant_arguments",
+    "format_interval",
+    "format_matches",
+    "format_percent",
+    "format_table",
+    "format_variant",
+    "positive_int",
+    "read_variant",
+    "run",
+]
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(arguments.Parser):
     """A parser that shows the module's docstring as help and reports an error in one line."""
 
     def __init__(self, command: str, about: str | None) -> None:
-        super().__init__(prog=command, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (--help shows what is allowed)\n")
+        super().__init__(prog=command, description=about)
 
 
 def run(command: str, main: Callable[[], None]) -> int:
@@ -28,22 +41,10 @@ def run(command: str, main: Callable[[], None]) -> int:
         main()
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
-        return 2
+        return WRONG_USE
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
-
-
-def format_variant(variant: Variant) -> list[str]:
-    """Return the arguments from which `read_variant` reads this variant."""
-    given: list[str] = []
-    for name, value in variant.as_json().items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            given += [flag] if value else []
-        elif value is not None:
-            given += [flag, str(value)]
-    return given
 
 
 def positive_int(text: str) -> int:
@@ -51,28 +52,6 @@ def positive_int(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number from 1 up")
     return int(text)
-
-
-def add_variant_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add an argument for every option of a `Variant`."""
-    group = parser.add_argument_group("the game")
-    for option in VARIANT_FIELDS:
-        flag = f"--{option.name.replace('_', '-')}"
-        about, choices = option.metadata["help"], option.metadata["choices"]
-        if isinstance(option.default, bool):
-            group.add_argument(flag, action="store_true", help=about)
-            continue
-        allowed = f": {', '.join(map(str, choices))}" if choices else ""
-        default = "" if option.default is None else f" (default: {option.default})"
-        kind = int if isinstance(option.default, int) else str
-        group.add_argument(flag, type=kind, default=option.default, help=f"{about}{allowed}{default}")
-
-
-def read_variant(arguments: argparse.Namespace) -> Variant:
-    """Return the variant that was chosen; a component file is read at once, so that errors in it come early."""
-    variant = Variant(**{option.name: getattr(arguments, option.name) for option in VARIANT_FIELDS})
-    variant.load_components()
-    return variant
 
 
 def format_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -89,22 +68,24 @@ def format_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def format_percent(share: float) -> str:
+    """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
-def format_interval(interval: Sequence[float], show: Callable[[float], str]) -> str:
-    return f"{show(interval[0])} … {show(interval[1])}"
+def format_interval(interval: Sequence[float], format_number: Callable[[float], str]) -> str:
+    """Return the two ends of an interval, each formatted by `format_number`."""
+    return f"{format_number(interval[0])} … {format_number(interval[1])}"
 
 
-def format_matches(title: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Return the win rates of one agent against tables full of another, as text."""
-    cells = [
+def format_matches(title: str, matches: Sequence[MatchResult]) -> str:
+    """Return the win rates of agents alone against opponents who are all the same agent, as a text table."""
+    rows = [
         [
-            f"{row['agent']} against {row['against']}",
-            format_percent(row["win_rate"]),
-            format_interval(row["win_rate_95"], format_percent),
-            row["games"],
+            f"{match['agent']} against {match['against']}",
+            format_percent(match["win_rate"]),
+            format_interval(match["win_rate_95"], format_percent),
+            match["games"],
         ]
-        for row in rows
+        for match in matches
     ]
-    return format_table([title, "wins", "95 %", "games"], cells)
+    return format_table([title, "win rate", "95 %", "games"], rows)

@@ -1,4 +1,4 @@
-"""The report's plots: each a function from results to a figure, drawn as SVG inside the page."""
+"""The plots of the report: each function draws one plot of the results and returns it as an SVG element."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from symphony9_env.arena.results import Games, Results
+from symphony9_env.arena.results import GameData, Results
 from symphony9_env.components import CLASSES
 from symphony9_env.components.box import scoring_method
 from symphony9_env.rules.state import OUTCOMES
 
-# Told apart by people with colour blindness too (Okabe and Ito).
+# Okabe and Ito's palette, which people with colour blindness can distinguish too.
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-OUTCOME_COLOURS: Final = ("#9ecae1", "#4292c6", "#08519c", "#fdd0a2", "#e6550d")  # three classes, too little, too much
+OUTCOME_COLOURS: Final = ("#9ecae1", "#4292c6", "#08519c", "#fdd0a2", "#e6550d")  # in the order of OUTCOMES
 TILE_COLOURS: Final = ("#08306b", "#2171b5", "#6baed6", "#00441b", "#238b45", "#a1d99b")  # scoring tiles 1 to 6
-REST_COLOURS: Final = {"money": "#E69F00", "furniture": "#D55E00", "last_works": "#999999"}
-SOLD_COLOURS: Final = ("#f0f0f0", "#c6dbef", "#6baed6", "#08519c")  # 0, 1, 2, 3 tokens
-INK: Final = "#333333"
-LONGEST_NAME: Final = 28
+OTHER_SOURCE_COLOURS: Final = {"money": "#E69F00", "furniture": "#D55E00", "last_works": "#999999"}
+SOLD_COLOURS: Final = ("#f0f0f0", "#c6dbef", "#6baed6", "#08519c")  # 0, 1, 2, 3 tokens sold
+TEXT_COLOUR: Final = "#333333"
+MAX_NAME_LENGTH: Final = 28
 ABOVE: Final[dict[str, Any]] = {"textcoords": "offset points", "ha": "center"}
 STYLE: Final[Any] = {
     "svg.fonttype": "none",
@@ -34,35 +34,37 @@ STYLE: Final[Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": "#888888",
-    "axes.labelcolor": INK,
+    "axes.labelcolor": TEXT_COLOUR,
     "axes.titlesize": 11,
-    "xtick.color": INK,
-    "ytick.color": INK,
+    "xtick.color": TEXT_COLOUR,
+    "ytick.color": TEXT_COLOUR,
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
 }
 
 
 def as_percent(value: float, _: Any) -> str:
+    """Format a tick of an axis of shares as a percentage."""
     return f"{100 * value:.0f} %"
 
 
 def colour(agent: int) -> str:
+    """Return the colour of an agent, by its index in the results."""
     return PALETTE[agent % len(PALETTE)]
 
 
-def short(name: str) -> str:
-    """An agent's name with room for a plot beside it: of a long path, its end."""
-    return name if len(name) <= LONGEST_NAME else "…" + name[1 - LONGEST_NAME :]
+def shorten(name: str) -> str:
+    """Return an agent's name cut to the width of a label; the end of a long path is kept."""
+    return name if len(name) <= MAX_NAME_LENGTH else "…" + name[1 - MAX_NAME_LENGTH :]
 
 
-def by_rating(results: Results) -> list[str]:
-    """Agents from the strongest down."""
+def rank_agents(results: Results) -> list[str]:
+    """Return the agents' names from the highest rating to the lowest."""
     return sorted(results["agents"], key=lambda name: -float(results["agents"][name]["rating"]))
 
 
-def svg(draw: Callable[[Figure], None], width: float, height: float) -> str:
-    """A figure as an SVG element that scales with the page."""
+def render_svg(draw: Callable[[Figure], None], width: float, height: float) -> str:
+    """Draw a figure and return it as an SVG element that scales with the page."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height))
         draw(figure)
@@ -77,32 +79,34 @@ def _scaling(found: re.Match[str]) -> str:
     return f'<svg {found.group(1) or ""}role="img" '
 
 
-def ratings(results: Results) -> str:
-    """Points with 95 % intervals, strongest on top."""
-    order = by_rating(results)[::-1]
+def draw_ratings(results: Results) -> str:
+    """Draw the ratings with their 95 % intervals, the strongest agent on top."""
+    order = rank_agents(results)[::-1]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        for place, name in enumerate(order):
+        for line, name in enumerate(order):
             one = results["agents"][name]
-            axes.plot(one["rating_95"], [place, place], color=_of(results, name), linewidth=3, solid_capstyle="round")
-            axes.plot(one["rating"], place, "o", color=_of(results, name), markersize=8)
-            axes.annotate(f"{one['rating']:.0f}", (one["rating"], place), (0, 8), **ABOVE)
-        axes.set_yticks(range(len(order)), [short(name) for name in order])
+            axes.plot(
+                one["rating_95"], [line, line], color=_colour_of(results, name), linewidth=3, solid_capstyle="round"
+            )
+            axes.plot(one["rating"], line, "o", color=_colour_of(results, name), markersize=8)
+            axes.annotate(f"{one['rating']:.0f}", (one["rating"], line), (0, 8), **ABOVE)
+        axes.set_yticks(range(len(order)), [shorten(name) for name in order])
         axes.set_ylim(-0.6, len(order) - 0.3)
-        axes.set_xlabel("rating (400 points: ten to one)")
+        axes.set_xlabel("rating (a difference of 400 points: odds of 10 to 1)")
         axes.grid(axis="x", color="#dddddd", linewidth=0.7)
 
-    return svg(draw, 7, 0.9 + 0.5 * len(order))
+    return render_svg(draw, 7, 0.9 + 0.5 * len(order))
 
 
-def _of(results: Results, name: str) -> str:
+def _colour_of(results: Results, name: str) -> str:
     return colour(list(results["agents"]).index(name))
 
 
-def head_to_head(results: Results) -> str:
-    """A heat map: how often the row's agent ends ahead of the column's."""
-    order = by_rating(results)
+def draw_head_to_head(results: Results) -> str:
+    """Draw a heat map of how often the agent of a row ends ahead of the agent of a column."""
+    order = rank_agents(results)
     cells = np.full((len(order), len(order)), np.nan)
     for row, name in enumerate(order):
         for column, rival in enumerate(order):
@@ -114,18 +118,19 @@ def head_to_head(results: Results) -> str:
         axes.imshow(cells, cmap="RdBu", vmin=0, vmax=1)
         for (row, column), ahead in np.ndenumerate(cells):
             if not np.isnan(ahead):
-                shade = "white" if abs(ahead - 0.5) > 0.3 else INK
+                shade = "white" if abs(ahead - 0.5) > 0.3 else TEXT_COLOUR
                 axes.text(column, row, f"{100 * ahead:.0f} %", ha="center", va="center", color=shade)
-        axes.set_xticks(range(len(order)), [short(name) for name in order], rotation=30, ha="right")
-        axes.set_yticks(range(len(order)), [short(name) for name in order])
-        axes.set_xlabel("behind")
-        axes.set_ylabel("ahead")
+        axes.set_xticks(range(len(order)), [shorten(name) for name in order], rotation=30, ha="right")
+        axes.set_yticks(range(len(order)), [shorten(name) for name in order])
+        axes.set_xlabel("this agent ends behind")
+        axes.set_ylabel("this agent ends ahead")
         axes.spines[:].set_visible(False)
 
-    return svg(draw, 7, 1.2 + 0.6 * len(order))
+    return render_svg(draw, 7, 1.2 + 0.6 * len(order))
 
 
-def seats(results: Results) -> str:
+def draw_seats(results: Results) -> str:
+    """Draw the win rate of each position in the first round's turn order."""
     rows = results["win_rate_by_seat"]
 
     def draw(figure: Figure) -> None:
@@ -133,27 +138,27 @@ def seats(results: Results) -> str:
         rates = np.array([row["win_rate"] for row in rows])
         spans = np.array([row["win_rate_95"] for row in rows]).T
         axes.bar(range(len(rows)), rates, color="#56B4E9", width=0.6)
-        axes.errorbar(range(len(rows)), rates, np.abs(spans - rates), fmt="none", ecolor=INK, capsize=4)
-        axes.axhline(results["par"], color=INK, linestyle="--", linewidth=1)
+        axes.errorbar(range(len(rows)), rates, np.abs(spans - rates), fmt="none", ecolor=TEXT_COLOUR, capsize=4)
+        axes.axhline(results["par"], color=TEXT_COLOUR, linestyle="--", linewidth=1)
         axes.annotate("par", (len(rows) - 0.55, results["par"]), (0, 3), textcoords="offset points", ha="right")
         axes.set_xticks(
-            range(len(rows)), ["first start\nplayer", *(f"{place} to his left" for place in range(1, len(rows)))]
+            range(len(rows)), ["start player", *(f"{offset} to the left" for offset in range(1, len(rows)))]
         )
         axes.yaxis.set_major_formatter(as_percent)
-        axes.set_ylabel("games won")
+        axes.set_ylabel("win rate")
 
-    return svg(draw, 6, 3.2)
+    return render_svg(draw, 6, 3.2)
 
 
-def sources(results: Results) -> str:
-    """Stacked bars: where each agent's points come from, scoring tiles by their number."""
-    order = by_rating(results)[::-1]
+def draw_sources(results: Results) -> str:
+    """Draw stacked bars of each agent's points by source, the two sides of a scoring tile together."""
+    order = rank_agents(results)[::-1]
     kinds = list(next(iter(results["score_by_source"].values())))
     groups = [
         (f"tile {number}", [kind for kind in kinds if kind[0] == str(number)], shade)
         for number, shade in enumerate(TILE_COLOURS, 1)
     ]
-    groups += [(kind.replace("_", " "), [kind], shade) for kind, shade in REST_COLOURS.items()]
+    groups += [(kind.replace("_", " "), [kind], shade) for kind, shade in OTHER_SOURCE_COLOURS.items()]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -162,43 +167,45 @@ def sources(results: Results) -> str:
             points = np.array([sum(results["score_by_source"][name][kind] for kind in members) for name in order])
             if points.any():
                 axes.barh(range(len(order)), points, left=left, color=shade, label=label, edgecolor="white")
-                for place, width in enumerate(points):
+                for bar, width in enumerate(points):
                     if width >= 4:
-                        inside(axes, left[place] + width / 2, place, f"{width:.0f}", shade)
+                        write_inside(axes, left[bar] + width / 2, bar, f"{width:.0f}", shade)
             left += points
-        axes.set_yticks(range(len(order)), [short(name) for name in order])
-        axes.set_xlabel("points a game")
+        axes.set_yticks(range(len(order)), [shorten(name) for name in order])
+        axes.set_xlabel("mean points per game")
         figure.legend(loc="outside lower center", ncols=5)
 
-    return svg(draw, 8, 1.9 + 0.5 * len(order))
+    return render_svg(draw, 8, 1.9 + 0.5 * len(order))
 
 
-def inside(axes: Any, x: float, y: float, text: str, shade: str) -> None:
-    """A number in the middle of a bar, white on dark."""
+def write_inside(axes: Any, x: float, y: float, text: str, shade: str) -> None:
+    """Write a number in the middle of a bar, white on a dark shade."""
     light = sum(part * weight for part, weight in zip(to_rgb(shade), (0.3, 0.59, 0.11), strict=True))
-    axes.text(x, y, text, ha="center", va="center", color=INK if light > 0.55 else "white")
+    axes.text(x, y, text, ha="center", va="center", color=TEXT_COLOUR if light > 0.55 else "white")
 
 
-def scoring_tiles(results: Results) -> str:
+def draw_scoring_tiles(results: Results) -> str:
+    """Draw the mean points of each side of a scoring tile: of all players, and of the winners."""
     tiles = results["scoring_tiles"]
     order = sorted(tiles, key=lambda tile: tiles[tile]["winners_mean"])
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        for place, tile in enumerate(order):
+        for line, tile in enumerate(order):
             one = tiles[tile]
-            axes.plot([one["mean"], one["winners_mean"]], [place, place], color="#bbbbbb", linewidth=2)
-            axes.plot(one["mean"], place, "o", color="#56B4E9", label="everybody" if place == 0 else None)
-            axes.plot(one["winners_mean"], place, "D", color="#D55E00", label="the winner" if place == 0 else None)
+            axes.plot([one["mean"], one["winners_mean"]], [line, line], color="#bbbbbb", linewidth=2)
+            axes.plot(one["mean"], line, "o", color="#56B4E9", label="all players" if line == 0 else None)
+            axes.plot(one["winners_mean"], line, "D", color="#D55E00", label="winners" if line == 0 else None)
         axes.set_yticks(range(len(order)), [f"{scoring_method(tile)}  {tile}" for tile in order])
-        axes.set_xlabel("points a player and game in which the tile is dealt")
+        axes.set_xlabel("mean points per player, in games with this tile")
         axes.grid(axis="x", color="#dddddd", linewidth=0.7)
         axes.legend(loc="lower right")
 
-    return svg(draw, 8.5, 1.2 + 0.3 * len(order))
+    return render_svg(draw, 8.5, 1.2 + 0.3 * len(order))
 
 
-def concerts(results: Results) -> str:
+def draw_concerts(results: Results) -> str:
+    """Draw the shares of the outcomes of the concerts, round by round."""
     rounds = results["concerts"]
 
     def draw(figure: Figure) -> None:
@@ -211,34 +218,37 @@ def concerts(results: Results) -> str:
             axes.bar(numbers, shares, bottom=bottom, color=shade, label=label, edgecolor="white")
             for number, low, share in zip(numbers, bottom, shares, strict=True):
                 if share >= 0.07:
-                    inside(axes, number, low + share / 2, f"{100 * share:.0f}", shade)
+                    write_inside(axes, number, low + share / 2, f"{100 * share:.0f}", shade)
             bottom += shares
         axes.set_xlabel("round")
         axes.yaxis.set_major_formatter(as_percent)
-        axes.set_ylabel("concerts")
+        axes.set_ylabel("share of concerts")
         figure.legend(loc="outside right center", reverse=True)
 
-    return svg(draw, 7, 3.4)
+    return render_svg(draw, 7, 3.4)
 
 
-def bids(results: Results) -> str:
+def draw_bids(results: Results) -> str:
+    """Draw each agent's mean contribution by round, with the middle half of the contributions shaded."""
+
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for agent, (name, rounds) in enumerate(results["bids_by_round"].items()):
             numbers = np.arange(1, len(rounds) + 1)
-            axes.plot(numbers, [row["mean"] for row in rounds], "o-", color=colour(agent), label=short(name))
+            axes.plot(numbers, [row["mean"] for row in rounds], "o-", color=colour(agent), label=shorten(name))
             low, high = [row["low_quartile"] for row in rounds], [row["high_quartile"] for row in rounds]
             axes.fill_between(numbers, low, high, color=colour(agent), alpha=0.1, linewidth=0)
         axes.set_xlabel("round")
-        axes.set_ylabel("contribution in $")
+        axes.set_ylabel("mean contribution ($)")
         axes.set_ylim(0)
         figure.legend(loc="outside right center")
 
-    return svg(draw, 7, 3.2)
+    return render_svg(draw, 7, 3.2)
 
 
-def furniture(results: Results) -> str:
-    order = by_rating(results)[::-1]
+def draw_furniture(results: Results) -> str:
+    """Draw how many furniture tokens each agent sold."""
+    order = rank_agents(results)[::-1]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -246,18 +256,20 @@ def furniture(results: Results) -> str:
         for sold, shade in enumerate(SOLD_COLOURS):
             shares = np.array([results["furniture_sold"][name][sold] for name in order])
             axes.barh(range(len(order)), shares, left=left, color=shade, edgecolor="white", label=f"{sold} sold")
-            for place, share in enumerate(shares):
+            for bar, share in enumerate(shares):
                 if share >= 0.07:
-                    inside(axes, left[place] + share / 2, place, f"{100 * share:.0f}", shade)
+                    write_inside(axes, left[bar] + share / 2, bar, f"{100 * share:.0f}", shade)
             left += shares
-        axes.set_yticks(range(len(order)), [short(name) for name in order])
+        axes.set_yticks(range(len(order)), [shorten(name) for name in order])
         axes.xaxis.set_major_formatter(as_percent)
+        axes.set_xlabel("share of games")
         figure.legend(loc="outside lower center", ncols=4)
 
-    return svg(draw, 7, 1.5 + 0.4 * len(order))
+    return render_svg(draw, 7, 1.5 + 0.4 * len(order))
 
 
-def length(games: Games) -> str:
+def draw_length(games: GameData) -> str:
+    """Draw a histogram of the number of decisions in a game."""
     moves = games.column("moves")[:, 0]
 
     def draw(figure: Figure) -> None:
@@ -266,7 +278,7 @@ def length(games: Games) -> str:
         width = max(1, (high - low) // 40)
         edges = [edge - 0.5 for edge in range(low, high + width + 1, width)]
         axes.hist(moves, edges, color="#56B4E9", edgecolor="white", linewidth=0.4)
-        axes.set_xlabel("decisions in a game")
+        axes.set_xlabel("decisions per game")
         axes.set_ylabel("games")
 
-    return svg(draw, 7, 2.6)
+    return render_svg(draw, 7, 2.6)

@@ -1,4 +1,4 @@
-"""What happened in a game: its line for every seat in `games.csv`, told from the moves."""
+"""Rows of `games.csv`: one for each seat of each game, made from the events of the game."""
 
 from __future__ import annotations
 
@@ -7,30 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from symphony9_env.actions import is_bid
 from symphony9_env.arena.matches import Played
 from symphony9_env.components import MUSICIANS, SCORING_TILES
+from symphony9_env.events import Event, EventBuffer
 from symphony9_env.options import Variant
 from symphony9_env.records import Record, make_record
-from symphony9_env.rules.game import play as play_move
+from symphony9_env.rules.game import play_with_events
 from symphony9_env.rules.scoring import SOURCES
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import (
-    BUY_4,
-    BUY_8,
-    CONTRIBUTE,
-    NUM_ROUNDS,
-    OUTCOMES,
-    States,
-    new_states,
-)
-from symphony9_env.scores import score_sheet
+from symphony9_env.rules.state import NUM_ROUNDS, new_states
+from symphony9_env.scores import ScoreLine, score_sheet
 from symphony9_env.setup_format import pack_box
 
 ROUNDS: Final = range(1, NUM_ROUNDS + 1)
 TILE_COLUMNS: Final = tuple(f"points_{tile}" for tile in SCORING_TILES)
 OTHER_SOURCES: Final = tuple(f"points_{source}" for source in SOURCES[len(MUSICIANS) :])
-# One line for each seat of each game. Points by source are empty for a scoring tile that was not in the game.
+# The columns of games.csv. A scoring tile that was not in the game has no points: its column is empty.
 COLUMNS: Final = (
     "game",
     "deal",
@@ -40,7 +32,7 @@ COLUMNS: Final = (
     "score",
     "rank",
     "win_share",
-    "starts",  # whether this seat was the first start player
+    "starts",  # 1 for the start player of the first round, else 0
     "compositions",
     "furniture_sold",
     "cubes_bought",
@@ -52,58 +44,57 @@ COLUMNS: Final = (
     *(f"total_{number}" for number in ROUNDS),
     "moves",
 )
-Line = dict[str, Any]
+Row = dict[str, Any]  # values by column
+
+_KINDS: Final = frozenset({"cube_taken", "hand_opened", "concert_resolved"})  # the events that the rows need
 
 
-def lines_of(played: Played, names: list[str], variant: Variant) -> list[Line]:
-    """Return a game's lines, one for each seat."""
-    final = played.final
+def make_rows(played: Played, names: list[str], variant: Variant) -> list[Row]:
+    """Return a game's rows, one for each seat."""
+    events = [event for events in _replay(played, variant) for event in events if event.kind in _KINDS]
+    sheet = score_sheet(played.final).values()
+    return [_make_row(played, names, seat, score, events) for seat, score in enumerate(sheet)]
+
+
+def _make_row(played: Played, names: list[str], seat: int, score: ScoreLine, events: list[Event]) -> Row:
+    game, final = played.game, played.final
+    row: Row = dict.fromkeys(COLUMNS, "")
+    row |= {"game": game.number, "deal": game.deal, "seed": game.seed, "seat": seat}
+    row |= {"agent": names[game.agents[seat]], "score": score.total, "rank": score.rank}
+    row |= {"win_share": score.win_share, "moves": len(played.moves)}
+    row |= {"starts": int(final["first_start"][0] == seat), "money": int(final["money"][0, seat])}
+    row["compositions"] = int(final["compositions"][0, seat].sum())
+    row["furniture_sold"] = int((final["furniture"][0, seat] == 0).sum())
+    taken = [event for event in events if event.kind == "cube_taken" and event.player == seat]
+    row["cubes_bought"] = sum(event.amount != 0 for event in taken)  # the amount is the price
     tiles = dict(zip(MUSICIANS, final["scoring_tile"][0].tolist(), strict=True))
-    rounds, bought = _follow(played, variant)
-    lines = []
-    for seat, score in enumerate(score_sheet(final).values()):
-        line: Line = dict.fromkeys(COLUMNS, "")
-        line |= {"game": played.game.number, "deal": played.game.deal, "seed": played.game.seed, "seat": seat}
-        line |= {"agent": names[played.game.agents[seat]], "score": score.total, "rank": score.rank}
-        line |= {"win_share": score.win_share, "moves": len(played.moves)}
-        line |= {"starts": int(final["first_start"][0] == seat), "money": int(final["money"][0, seat])}
-        line |= {"compositions": int(final["compositions"][0, seat].sum()), "cubes_bought": bought[seat]}
-        line["furniture_sold"] = int((final["furniture"][0, seat] == 0).sum())
-        for source, points in score.breakdown.items():
-            line[f"points_{SCORING_TILES[tiles[source]] if source in tiles else source}"] = points
-        for number, (outcome, total, bids) in enumerate(rounds, 1):
-            line |= {f"outcome_{number}": outcome, f"total_{number}": total, f"bid_{number}": bids[seat]}
-        lines.append(line)
-    return lines
+    for source, points in score.breakdown.items():
+        row[f"points_{SCORING_TILES[tiles[source]] if source in tiles else source}"] = points
+    hands = [event for event in events if event.kind == "hand_opened" and event.board == seat]
+    concerts = [event for event in events if event.kind == "concert_resolved"]
+    for number, hand, concert in zip(ROUNDS, hands, concerts, strict=True):
+        row |= {f"bid_{number}": hand.amount, f"outcome_{number}": concert.outcome, f"total_{number}": concert.amount}
+    return row
 
 
-def _follow(played: Played, variant: Variant) -> tuple[list[tuple[str, int, list[int]]], list[int]]:
-    """Each round's outcome, total and contributions, and how many cubes each player bought."""
-    rounds = []
-    bought = [0] * variant.num_players
-    for step, player, move, state in _walk(played, variant):
-        if step in (BUY_4, BUY_8) and move < len(MUSICIANS):
-            bought[player] += 1
-        if step == CONTRIBUTE and is_bid(move) and state["phase"][0] != CONTRIBUTE:  # all hands are open
-            bids = state["contribution"][0, : variant.num_players].tolist()
-            rounds.append((OUTCOMES[state["outcome"][0]], int(state["total"][0]), bids))
-    return rounds, bought
+def make_game_record(played: Played, variant: Variant) -> Record:
+    """Return the record of a game, which can be watched and replayed."""
+    players = [
+        event.player
+        for events in _replay(played, variant)
+        for event in events
+        if event.player is not None  # each move has one event of its own, which names the player
+    ]
+    return make_record(played.final, list(zip(players, played.moves, strict=True)), played.game.seed)
 
 
-def record_of(played: Played, variant: Variant) -> Record:
-    """The game as a record, to be watched or replayed."""
-    history = [(player, move) for _, player, move, _ in _walk(played, variant)]
-    return make_record(played.final, history, played.game.seed)
-
-
-def _walk(played: Played, variant: Variant) -> Iterator[tuple[int, int, int, States]]:
-    """Play a game again: each move with the step and the player it was asked in, and the game after it."""
-    state = new_states(1)
+def _replay(played: Played, variant: Variant) -> Iterator[list[Event]]:
+    """Replay a game and yield the events of each move."""
+    state, buffer = new_states(1), EventBuffer()
     deal(pack_box(variant), state, 0, np.uint64(played.game.seed))
     for move in played.moves:
-        step, player = int(state["phase"][0]), int(state["player"][0])
-        play_move(state, 0, move)
-        yield step, player, move, state
+        play_with_events(state, 0, move, buffer.array)
+        yield buffer.read()
 
 
-__all__ = ["COLUMNS", "Line", "lines_of", "record_of"]
+__all__ = ["COLUMNS", "Row", "make_game_record", "make_rows"]

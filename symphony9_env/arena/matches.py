@@ -1,7 +1,7 @@
-"""Who meets whom on which deal, and playing it all in batches.
+"""The schedule of a tournament, and playing its games in batches.
 
-A *table* is a group of agents, one for each seat. It plays on a deal of its own in every rotation, so that everybody
-has every seat with the same cards. A *round* of the tournament is every table once, with all its rotations.
+A *lineup* is a group of agents, one for each seat. It has a deal of its own and plays it in every rotation, so that
+each agent has every seat with the same cards. A *round* of the tournament is every lineup once, in all its rotations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.actions import NAMES
-from symphony9_env.agents import Agent
+from symphony9_env.agents import Agent, AgentFailed
 from symphony9_env.agents.base import StoredPositions
 from symphony9_env.arena.ratings import Estimate, win_rate
 from symphony9_env.engine import play_rows
@@ -27,9 +27,9 @@ from symphony9_env.rules.state import NONE, OVER, States, new_states
 from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box
 
-TABLES: Final = ("all", "one-against-rest", "first-against-rest")
+LINEUP_KINDS: Final = ("all", "one-against-rest", "first-against-rest")
 
-Table = tuple[int, ...]  # an agent's number for each seat
+Lineup = tuple[int, ...]  # an agent's number for each seat
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Game:
     number: int
     deal: int  # games with the same number have the same cards
     seed: int
-    agents: Table  # by seat
+    agents: Lineup  # by seat
 
 
-def tables(num_agents: int, num_players: int, kind: str = "all") -> list[Table]:
-    """All groups that meet: of different agents if there are enough, else with every agent at least once.
+def list_lineups(num_agents: int, num_players: int, kind: str = "all") -> list[Lineup]:
+    """Return all groups that meet: of different agents if there are enough, else with every agent at least once.
 
-    `one-against-rest`: each agent alone against a table full of each other one; `first-against-rest`: only the
-    first agent alone.
+    `one-against-rest`: each agent in one seat and each other agent in all the rest; `first-against-rest`: only the
+    first agent has the one seat.
     """
     if kind != "all":
         alone = range(num_agents if kind == "one-against-rest" else 1)
@@ -59,71 +59,96 @@ def tables(num_agents: int, num_players: int, kind: str = "all") -> list[Table]:
 
 
 class Schedule:
-    """The games of a tournament by number. It depends on the seed and the tables alone: longer ones begin alike."""
+    """The games of a tournament by number.
+
+    A game depends on the seed and the lineups alone: a longer tournament begins with the games of a shorter one.
+    """
 
     def __init__(self, num_agents: int, num_players: int, seed: int, kind: str = "all") -> None:
-        self.tables = tables(num_agents, num_players, kind)
-        if not self.tables:
+        self.lineups = list_lineups(num_agents, num_players, kind)
+        if not self.lineups:
             raise ValueError(f"{kind} needs two agents or more")
         self.num_players = num_players
-        self.round_size = len(self.tables) * num_players
+        self.round_size = len(self.lineups) * num_players
         self._seed = seed
 
-    def rounded(self, num_games: int) -> int:
-        """The number of games, rounded up to whole rounds."""
+    def round_up(self, num_games: int) -> int:
+        """Return a number of games, rounded up to whole rounds."""
         return -(-num_games // self.round_size) * self.round_size
 
     def game(self, number: int) -> Game:
+        """Return a game by its number, from 0."""
         block, rotation = divmod(number, self.num_players)
-        round_number, table = divmod(block, len(self.tables))
-        order = np.random.default_rng([self._seed, round_number, table]).permutation(self.num_players)
-        seats = [self.tables[table][place] for place in order]
-        period = next(step for step in range(1, len(seats) + 1) if seats[step:] + seats[:step] == seats)
+        round_number, lineup = divmod(block, len(self.lineups))
+        order = np.random.default_rng([self._seed, round_number, lineup]).permutation(self.num_players)
+        seats = [self.lineups[lineup][index] for index in order]
+        # Where a rotation seats the same agents again, a new deal is played instead of the same game twice.
+        period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
         deal = block * self.num_players + rotation // period
-        turn = rotation % period
-        return Game(number, deal, self._seed_of(deal), tuple(seats[turn:] + seats[:turn]))
+        shift = rotation % period
+        return Game(number, deal, self._derive_seed(deal), tuple(seats[shift:] + seats[:shift]))
 
-    def _seed_of(self, deal: int) -> int:
+    def _derive_seed(self, deal: int) -> int:
         return next_seed((next_seed(self._seed) + deal) & MAX_SEED)
 
 
 @dataclass(frozen=True)
 class Played:
-    """How a game went: its moves, from which everything else can be told."""
+    """A game that was played: its moves, from which all else follows, and its final state."""
 
     game: Game
     moves: bytes
     final: States  # an array of one
+    forfeit: str | None = None  # why an agent gave no legal action, if the game ended for that
 
 
-def play(games: Sequence[Game], agents: Sequence[Agent], variant: Variant) -> list[Played]:
-    """Play games side by side: in each step every agent decides at once for all games in which it is asked."""
-    positions = _deal(games, variant)
+def play(
+    games: Sequence[Game],
+    agents: Sequence[Agent],
+    variant: Variant,
+    *,
+    ledger: bool = False,
+    may_forfeit: bool = False,
+) -> list[Played]:
+    """Play games side by side: each agent decides in one call for all games in which it is to decide.
+
+    `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which such
+    an agent fails ends there; without it the error is raised.
+    """
+    positions = _deal(games, variant, ledger)
     seated = np.array([game.agents for game in games])
     rows = np.arange(len(games))
+    forfeits: dict[int, str] = {}
     while len(rows):
         deciding = seated[rows, positions.states["player"][rows]]
-        moves = decide_by(agents, deciding, positions, rows)
+        try:
+            moves = decide_by(agents, deciding, positions, rows)
+        except AgentFailed as failure:
+            if not may_forfeit:
+                raise
+            forfeits[failure.row] = failure.reason
+            rows = rows[rows != failure.row]
+            continue  # the other games are asked again: no agent has a memory
         index = play_rows(positions.states, rows, moves, positions.history, positions.length)
         if index != NONE:
             raise ValueError(_explain_illegal(agents[deciding[index]], int(moves[index]), games[rows[index]]))
         rows = rows[positions.states["phase"][rows] != OVER]
     return [
-        Played(game, bytes(positions.moves(row)), positions.states[row : row + 1].copy())
+        Played(game, bytes(positions.moves(row)), positions.states[row : row + 1].copy(), forfeits.get(row))
         for row, game in enumerate(games)
     ]
 
 
-def _deal(games: Sequence[Game], variant: Variant) -> StoredPositions:
+def _deal(games: Sequence[Game], variant: Variant, ledger: bool) -> StoredPositions:
     box = pack_box(variant)
     states = new_states(len(games))
     for row, game in enumerate(games):
         deal(box, states, row, np.uint64(game.seed))
-    return StoredPositions.of(states)
+    return StoredPositions.of(states, ledger)
 
 
 def win_shares(played: Sequence[Played], agent: int) -> NDArray[np.float64]:
-    """Return what part of each game's win an agent's seats have."""
+    """Return the share of each game's win that an agent's seats have together."""
     shares = np.zeros(len(played))
     for row, one in enumerate(played):
         sheet = score_sheet(one.final).values()
@@ -132,9 +157,9 @@ def win_shares(played: Sequence[Played], agent: int) -> NDArray[np.float64]:
 
 
 def against(agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int) -> Estimate:
-    """An agent's win rate alone at a table full of the opponent, on duplicate deals."""
+    """Return an agent's win rate in one seat with the opponent in all the others, on duplicate deals."""
     schedule = Schedule(2, variant.num_players, seed, "first-against-rest")
-    games = [schedule.game(number) for number in range(schedule.rounded(num_games))]
+    games = [schedule.game(number) for number in range(schedule.round_up(num_games))]
     played = play(games, [agent, opponent], variant)
     return win_rate(win_shares(played, 0), np.array([game.deal for game in games]))
 

@@ -1,49 +1,160 @@
-"""The figures of a tournament, from its games: what `results.json` holds and the report shows."""
+"""The results of a tournament, computed from its games: the contents of `results.json` (`symphony9-results/1`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.arena.games_csv import OTHER_SOURCES, ROUNDS, TILE_COLUMNS, Line
+from symphony9_env.arena.games_csv import OTHER_SOURCES, ROUNDS, TILE_COLUMNS, Row
 from symphony9_env.arena.ratings import rate, win_rate
 from symphony9_env.rules.state import OUTCOMES
 
-FORMAT: Final = "symphony9-tournament/1"
-Results = dict[str, Any]
+FORMAT: Final = "symphony9-results/1"
 Values = NDArray[Any]
+Mask = NDArray[np.bool_]
+T = TypeVar("T")
 
 
-class Games:
-    """The games' lines as arrays of (games, seats)."""
+class AgentResult(TypedDict):
+    """One agent's results. Rates and means are per seat: an agent may have several seats in one game."""
 
-    def __init__(self, lines: Sequence[Line], names: list[str], num_players: int) -> None:
-        self._lines = lines
+    games: int
+    seats: int
+    win_rate: float  # a shared win counts its share
+    win_rate_95: list[float]  # lower and upper end of the 95 % interval
+    rating: float
+    rating_95: list[float]
+    mean_score: float
+    mean_rank: float
+
+
+class PairResult(TypedDict):
+    """How one agent did against another in games in which both played."""
+
+    ahead: float  # how often it ended ahead, over all pairs of their seats; a tie counts half
+    meetings: int  # pairs of seats
+
+
+class MatchResult(TypedDict):
+    """The games of one agent alone against opponents who are all the same agent."""
+
+    agent: str
+    against: str
+    games: int
+    win_rate: float
+    win_rate_95: list[float]
+
+
+class SeatResult(TypedDict):
+    """How often one position in the first round's turn order won, whoever sat there."""
+
+    offset: int  # seats clockwise from the first start player
+    win_rate: float
+    win_rate_95: list[float]
+
+
+class TileResult(TypedDict):
+    """The points of one side of a scoring tile, over the games in which it was in play."""
+
+    games: int
+    mean: float
+    winners_mean: float
+    scoring_seats: float  # share of the seats that scored points with it
+
+
+class BidResult(TypedDict):
+    """An agent's contributions in one round."""
+
+    mean: float
+    low_quartile: float
+    high_quartile: float
+
+
+class LengthResult(TypedDict):
+    """The number of decisions in a game."""
+
+    mean: float
+    fewest: int
+    most: int
+    quartiles: list[float]
+
+
+class Results(TypedDict):
+    """The contents of `results.json`. Dictionaries without a comment have the agents' names as keys."""
+
+    format: str
+    settings: dict[str, Any]  # the tournament's settings, as in `tournament.json`
+    games: int
+    deals: int
+    par: float  # the win rate of a seat if all agents are equally strong
+    agents: dict[str, AgentResult]
+    head_to_head: dict[str, dict[str, PairResult]]
+    one_against_rest: list[MatchResult]
+    win_rate_by_seat: list[SeatResult]
+    score_by_source: dict[str, dict[str, float]]  # mean points of each agent by source
+    scoring_tiles: dict[str, TileResult]  # by side, such as "4A"
+    concerts: list[dict[str, float]]  # by round: the share of each outcome, and "mean_total"
+    bids_by_round: dict[str, list[BidResult]]
+    furniture_sold: dict[str, list[float]]  # the share of seats that sold 0, 1, 2, 3 tokens
+    cubes_bought: dict[str, float]
+    length: LengthResult
+    command: NotRequired[str]  # the command that wrote the results
+
+
+class GameData:
+    """The rows of `games.csv` as arrays of shape (games, seats)."""
+
+    def __init__(self, rows: Sequence[Row], names: list[str], num_players: int) -> None:
+        self._rows = rows
         self.names = names
         self.num_players = num_players
-        self.num_games = len(lines) // num_players
+        self.num_games = len(rows) // num_players
         number = {name: index for index, name in enumerate(names)}
-        self.agents = np.array([number[line["agent"]] for line in lines]).reshape(-1, num_players)
+        self.agents = np.array([number[row["agent"]] for row in rows]).reshape(-1, num_players)
         self.ranks = self.column("rank").astype(np.int64)
         self.deals = np.unique(self.column("deal")[:, 0], return_inverse=True)[1]
 
     def column(self, name: str) -> Values:
-        values = [line[name] for line in self._lines]
+        """Return a column of `games.csv`."""
+        values = [row[name] for row in self._rows]
         kind = object if isinstance(values[0], str) else float
         return np.array(values, kind).reshape(-1, self.num_players)
 
-    def seats_of(self, agent: int) -> NDArray[np.bool_]:
-        seats: NDArray[np.bool_] = self.agents == agent
+    def seats_of(self, agent: int) -> Mask:
+        """Return a mask of the seats that an agent played."""
+        seats: Mask = self.agents == agent
         return seats
 
 
-def summarise(games: Games, settings: dict[str, Any]) -> Results:
+def summarise(games: GameData, settings: dict[str, Any]) -> Results:
+    """Compute a tournament's results."""
+    return {
+        "format": FORMAT,
+        "settings": settings,
+        "games": games.num_games,
+        "deals": int(games.deals.max()) + 1,
+        "par": 1 / games.num_players,
+        "agents": _agents(games),
+        "head_to_head": _head_to_head(games),
+        "one_against_rest": _one_against_rest(games),
+        "win_rate_by_seat": _win_rate_by_seat(games),
+        "score_by_source": _by_agent(games, _sources),
+        "scoring_tiles": _scoring_tiles(games),
+        "concerts": _concerts(games),
+        "bids_by_round": _by_agent(games, _bids),
+        "furniture_sold": _by_agent(games, _furniture_sold),
+        "cubes_bought": _by_agent(games, lambda games, own: float(games.column("cubes_bought")[own].mean())),
+        "length": _length(games),
+    }
+
+
+def _agents(games: GameData) -> dict[str, AgentResult]:
     ratings = rate(games.agents, games.ranks, games.deals, len(games.names))
     shares, scores = games.column("win_share"), games.column("score")
-    agents = {}
+    agents: dict[str, AgentResult] = {}
     for agent, name in enumerate(games.names):
         own = games.seats_of(agent)
         wins = win_rate(shares[own], np.broadcast_to(games.deals[:, None], own.shape)[own])
@@ -57,33 +168,16 @@ def summarise(games: Games, settings: dict[str, Any]) -> Results:
             "mean_score": float(scores[own].mean()),
             "mean_rank": float(games.ranks[own].mean()),
         }
-    return {
-        "format": FORMAT,
-        "settings": settings,
-        "games": games.num_games,
-        "deals": int(games.deals.max()) + 1,
-        "par": 1 / games.num_players,
-        "agents": agents,
-        "head_to_head": _head_to_head(games),
-        "one_against_rest": _one_against_rest(games),
-        "win_rate_by_seat": _by_seat(games),
-        "score_by_source": _by_agent(games, _sources),
-        "scoring_tiles": _scoring_tiles(games),
-        "concerts": _concerts(games),
-        "bids_by_round": _by_agent(games, _bids),
-        "furniture_sold": _by_agent(games, _furniture),
-        "cubes_bought": _by_agent(games, lambda games, own: float(games.column("cubes_bought")[own].mean())),
-        "length": _length(games),
-    }
+    return agents
 
 
-def _by_agent(games: Games, figure: Callable[[Games, NDArray[np.bool_]], Any]) -> dict[str, Any]:
-    return {name: figure(games, games.seats_of(agent)) for agent, name in enumerate(games.names)}
+def _by_agent(games: GameData, compute: Callable[[GameData, Mask], T]) -> dict[str, T]:
+    """Return by name what `compute` returns for the seats of each agent."""
+    return {name: compute(games, games.seats_of(agent)) for agent, name in enumerate(games.names)}
 
 
-def _head_to_head(games: Games) -> dict[str, dict[str, dict[str, float]]]:
-    """How often one agent ends ahead of another at the same table, over all pairs of their seats; ties count half."""
-    table: dict[str, dict[str, dict[str, float]]] = {name: {} for name in games.names}
+def _head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]:
+    pairs: dict[str, dict[str, PairResult]] = {name: {} for name in games.names}
     for one, name in enumerate(games.names):
         for other, rival in enumerate(games.names):
             mine, theirs = games.seats_of(one)[:, :, None], games.seats_of(other)[:, None, :]
@@ -92,13 +186,12 @@ def _head_to_head(games: Games) -> dict[str, dict[str, dict[str, float]]]:
                 continue
             ranks = games.ranks[:, :, None] - games.ranks[:, None, :]
             ahead = (ranks[meet] < 0).mean() + 0.5 * (ranks[meet] == 0).mean()
-            table[name][rival] = {"ahead": float(ahead), "meetings": int(meet.sum())}
-    return table
+            pairs[name][rival] = {"ahead": float(ahead), "meetings": int(meet.sum())}
+    return pairs
 
 
-def _one_against_rest(games: Games) -> list[dict[str, Any]]:
-    """Games of one agent against a table full of another: the plainest measure of strength."""
-    rows = []
+def _one_against_rest(games: GameData) -> list[MatchResult]:
+    matches: list[MatchResult] = []
     shares = games.column("win_share")
     for one, name in enumerate(games.names):
         for other, rival in enumerate(games.names):
@@ -106,49 +199,53 @@ def _one_against_rest(games: Games) -> list[dict[str, Any]]:
             alone = (own.sum(1) == 1) & ((own | games.seats_of(other)).all(1)) & (one != other)
             if alone.any():
                 wins = win_rate(shares[alone][own[alone]], games.deals[alone])
-                row = {"agent": name, "against": rival, "games": int(alone.sum())}
-                rows.append({**row, "win_rate": wins.value, "win_rate_95": wins.interval()})
-    return rows
+                matches.append(
+                    {
+                        "agent": name,
+                        "against": rival,
+                        "games": int(alone.sum()),
+                        "win_rate": wins.value,
+                        "win_rate_95": wins.interval(),
+                    }
+                )
+    return matches
 
 
-def _by_seat(games: Games) -> list[dict[str, Any]]:
-    """Win rate by place in the first round's turn order: 0 is the first start player."""
+def _win_rate_by_seat(games: GameData) -> list[SeatResult]:
     first = games.column("starts").argmax(1)
     shares = games.column("win_share")
-    rows = []
-    for place in range(games.num_players):
-        wins = win_rate(shares[np.arange(games.num_games), (first + place) % games.num_players], games.deals)
-        rows.append({"place": place, "win_rate": wins.value, "win_rate_95": wins.interval()})
-    return rows
+    seats: list[SeatResult] = []
+    for offset in range(games.num_players):
+        wins = win_rate(shares[np.arange(games.num_games), (first + offset) % games.num_players], games.deals)
+        seats.append({"offset": offset, "win_rate": wins.value, "win_rate_95": wins.interval()})
+    return seats
 
 
-def _sources(games: Games, own: NDArray[np.bool_]) -> dict[str, float]:
-    """Mean points by source; a scoring tile that was not in a game counts as none."""
+def _sources(games: GameData, own: Mask) -> dict[str, float]:
+    """Return mean points by source; a scoring tile that was not in a game counts as 0."""
     columns = (*TILE_COLUMNS, *OTHER_SOURCES)
     return {name.removeprefix("points_"): float(np.nan_to_num(games.column(name)[own]).mean()) for name in columns}
 
 
-def _scoring_tiles(games: Games) -> dict[str, dict[str, float]]:
-    """By tile side: how often in play, mean points when in play, of everybody and of the winners."""
-    tiles = {}
+def _scoring_tiles(games: GameData) -> dict[str, TileResult]:
+    tiles: dict[str, TileResult] = {}
     shares = games.column("win_share")
     for name in TILE_COLUMNS:
         points = games.column(name)
-        there = ~np.isnan(points)
-        if there.any():
-            won = there & (shares > 0)
-            scorers = there & (points > 0)
+        in_play = ~np.isnan(points)
+        if in_play.any():
+            won = in_play & (shares > 0)
+            scoring = in_play & (points > 0)
             tiles[name.removeprefix("points_")] = {
-                "games": int(there.any(1).sum()),
-                "mean": float(points[there].mean()),
+                "games": int(in_play.any(1).sum()),
+                "mean": float(points[in_play].mean()),
                 "winners_mean": float(points[won].mean()),
-                "scoring_seats": float(scorers.sum() / there.sum()),
+                "scoring_seats": float(scoring.sum() / in_play.sum()),
             }
     return tiles
 
 
-def _concerts(games: Games) -> list[dict[str, float]]:
-    """Each round's share of outcomes."""
+def _concerts(games: GameData) -> list[dict[str, float]]:
     rounds = []
     for number in ROUNDS:
         outcomes = games.column(f"outcome_{number}")[:, 0]
@@ -158,8 +255,8 @@ def _concerts(games: Games) -> list[dict[str, float]]:
     return rounds
 
 
-def _bids(games: Games, own: NDArray[np.bool_]) -> list[dict[str, float]]:
-    rounds = []
+def _bids(games: GameData, own: Mask) -> list[BidResult]:
+    rounds: list[BidResult] = []
     for number in ROUNDS:
         bids = games.column(f"bid_{number}")[own]
         low, high = np.quantile(bids, [0.25, 0.75])
@@ -167,18 +264,16 @@ def _bids(games: Games, own: NDArray[np.bool_]) -> list[dict[str, float]]:
     return rounds
 
 
-def _furniture(games: Games, own: NDArray[np.bool_]) -> list[float]:
-    """Share of games in which 0, 1, 2, 3 tokens were sold."""
+def _furniture_sold(games: GameData, own: Mask) -> list[float]:
     sold = games.column("furniture_sold")[own].astype(int)
-    return [float(part) for part in np.bincount(sold, minlength=4) / len(sold)]
+    return [float(share) for share in np.bincount(sold, minlength=4) / len(sold)]
 
 
-def _length(games: Games) -> dict[str, Any]:
+def _length(games: GameData) -> LengthResult:
     moves = games.column("moves")[:, 0]
-    quartiles = np.quantile(moves, [0.25, 0.5, 0.75])
     return {
         "mean": float(moves.mean()),
         "fewest": int(moves.min()),
         "most": int(moves.max()),
-        "quartiles": quartiles.tolist(),
+        "quartiles": np.quantile(moves, [0.25, 0.5, 0.75]).tolist(),
     }

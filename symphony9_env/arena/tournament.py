@@ -1,29 +1,38 @@
-"""Agents against each other on duplicate deals, with ratings, intervals and a report.
+"""Play agents against each other on duplicate deals; compute ratings and intervals, and write a report.
 
-    python -m evaluation.tournament --agents random,greedy,investor,planner --num-players 4 --games 1000 --out runs/all
-    python -m evaluation.tournament --agents planner,search:100 --num-players 2 --games 400 --out runs/search
-    python -m evaluation.tournament --agents planner,greedy --tables one-against-rest --games 800 --out runs/one
-    python -m evaluation.tournament --agents planner,my_policy.safetensors --num-players 3 --out runs/mine
+    symphony9 tournament --agents random,greedy,investor,planner --num-players 4 --games 1000 --out runs/all
+    symphony9 tournament --agents planner,search:100 --num-players 2 --games 400 --out runs/search
+    symphony9 tournament --agents planner,greedy --tables one-against-rest --games 800 --out runs/one
+    symphony9 tournament --agents planner,my_policy.safetensors --num-players 3 --out runs/mine
+    symphony9 tournament --agents planner,mine=path/to/my_agent.py:decide --num-players 2 --out runs/own
+    symphony9 tournament --agents planner --agent "stdio:python agent.py --levels 1,2" --num-players 2 --out runs/levels
 
-Fewer agents than seats: all compositions of a table are played; more: all tables. Each table has its own deal and plays
-it in every rotation. `--games` is rounded up to whole rounds of this. Run the same command again to go on after a
-stop, or with more games to make it longer.
+With fewer agents than seats, all compositions are played; with more, all groups of that many agents. Each group has its
+own deal and plays it in every rotation. `--games` is rounded up to whole rounds of this. Run the same command again to
+continue after a stop, or with more games to extend the tournament.
+
+In `--agents`, put a name that contains a comma in double quotes, as in a CSV file, or use `--agent`, which takes one
+name as it is and can be repeated. If an agent of your own gives no legal action, the tournament stops and names it;
+finished games are kept.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tqdm import tqdm
 
 from symphony9_env import __version__, agents, records
-from symphony9_env.agents import Agent
+from symphony9_env.agents import Agent, AgentFailed, ExternalAgent
+from symphony9_env.agents.external import TIMEOUT
 from symphony9_env.arena.console import (
     Parser,
     add_variant_arguments,
@@ -34,54 +43,72 @@ from symphony9_env.arena.console import (
     positive_int,
     read_variant,
 )
-from symphony9_env.arena.games_csv import lines_of, record_of
-from symphony9_env.arena.matches import TABLES, Schedule, play
+from symphony9_env.arena.games_csv import make_game_record, make_rows
+from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
 from symphony9_env.arena.report import write_report
-from symphony9_env.arena.results import Games, Results, summarise
+from symphony9_env.arena.results import GameData, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
-from symphony9_env.replay.html_export import replay_page
-from symphony9_env.replay.replay_data import read_games
+from symphony9_env.replay.html_export import make_page
+from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.setup_format import pack_box
 
-BATCH_SECONDS: Final = 2.0  # how long a batch should take: so much is lost by a kill, so often the bar moves
+BATCH_SECONDS: Final = 2.0  # how long a batch should take: what a kill may lose, and how often the bar moves
 MAX_BATCH: Final = 4096
 PROG: Final = "python -m evaluation.tournament"
 
 
 def make_parser(prog: str) -> Parser:
-    made = Parser(prog, __doc__)
-    names = f"{', '.join(agents.names())}, search:N, or paths of saved policies"
-    made.add_argument("--agents", required=True, help=f"who plays, separated by commas: {names}")
-    made.add_argument(
-        "--games", type=positive_int, default=400, help="how many, rounded up to whole rounds (default: 400)"
+    """Return the parser of the command line."""
+    parser = Parser(prog, (__doc__ or "").replace("symphony9 tournament", prog))
+    parser.add_argument("--agents", help=f"agents, separated by commas: {agents.list_allowed()}")
+    parser.add_argument("--agent", action="append", default=[], help="one more agent; can be repeated")
+    parser.add_argument(
+        "--games", type=positive_int, default=400, help="number of games, rounded up to whole rounds (default: 400)"
     )
-    made.add_argument("--out", required=True, help="folder for results.json, games.csv, report.html and records")
-    made.add_argument("--tables", choices=TABLES, default="all", help="who sits with whom (default: all)")
-    made.add_argument("--seed", type=int, default=0, help="of the deals and the agents (default: 0)")
-    made.add_argument("--records", type=int, default=12, help="games kept as records for watching (default: 12)")
-    made.add_argument("--num-threads", type=positive_int, default=1, help="threads for search (default: 1)")
-    add_variant_arguments(made)
-    return made
+    parser.add_argument("--out", required=True, help="folder for results.json, games.csv, report.html and records")
+    parser.add_argument("--tables", choices=LINEUP_KINDS, default="all", help="who plays with whom (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the deals and the agents (default: 0)")
+    parser.add_argument("--records", type=int, default=12, help="number of games kept as records (default: 12)")
+    parser.add_argument("--num-threads", type=positive_int, default=1, help="threads for search (default: 1)")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT,
+        help=f"seconds that a process or a web address has for one answer (default: {TIMEOUT:g})",
+    )
+    add_variant_arguments(parser)
+    return parser
 
 
-def make_agents(named: str, num_players: int, seed: int, num_threads: int) -> list[Agent]:
-    """The agents of a list of names, each with a seed of its own."""
-    names = [name.strip() for name in named.split(",")]
+def split_names(text: str) -> list[str]:
+    """Return agents' names from a list with commas, quoted as in a CSV file where a name contains a comma.
+
+    >>> split_names('planner, "mine=stdio:python agent.py --levels 1,2"')
+    ['planner', 'mine=stdio:python agent.py --levels 1,2']
+    """
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+
+
+def make_agents(
+    named: str | Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
+) -> list[Agent]:
+    """Return the agents of a list of names (or a text as `split_names` takes it), each with a seed of its own."""
     made: list[Agent] = []
-    for number, name in enumerate(names):
-        agent = agents.make(name, seed=next_seed(next_seed(seed) ^ (number + 1)), num_threads=num_threads)
+    for number, name in enumerate(split_names(named) if isinstance(named, str) else named):
+        own_seed = next_seed(next_seed(seed) ^ (number + 1))
+        agent = agents.make(name, seed=own_seed, num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
-            raise ValueError(f"--agents: {agent.name!r} is named twice")
+            raise ValueError(f"--agents: {agent.name!r} is named twice; a label tells two apart, as in other={name}")
         made.append(agent)
     return made
 
 
 class Tournament:
-    """Plays what is missing in a folder, and makes the figures of what is there."""
+    """A tournament in a folder: plays the games that are missing, and summarises those that are there."""
 
     def __init__(
         self, players: list[Agent], variant: Variant, out: str, *, seed: int, kind: str = "all", num_records: int = 12
@@ -94,7 +121,7 @@ class Tournament:
         self.folder = Folder(out, self._settings(seed, kind))
 
     def _settings(self, seed: int, kind: str) -> dict[str, Any]:
-        """What may not change when a tournament goes on."""
+        """Return what may not change when a tournament is continued."""
         return {
             "version": __version__,
             "agents": self.names,
@@ -107,12 +134,26 @@ class Tournament:
 
     @property
     def num_played(self) -> int:
-        return len(self.folder.lines) // self.variant.num_players
+        """The number of games in the folder."""
+        return len(self.folder.rows) // self.variant.num_players
 
     def play(self, num_games: int) -> None:
-        """Play up to so many games, in batches of about two seconds; each is kept as soon as it is over."""
-        wanted = self.schedule.rounded(num_games)
-        batch = self.variant.num_players
+        """Play up to this many games, in batches of about two seconds that are saved as soon as they are over."""
+        wanted = self.schedule.round_up(num_games)
+        try:
+            self._play_batches(wanted)
+        except AgentFailed as failure:
+            kept = f"{self.num_played} of {wanted} games are kept, and the same command continues"
+            raise ValueError(f"{failure}; {kept}") from failure
+        finally:
+            for agent in self.players:
+                agent.close()
+
+    def _play_batches(self, wanted: int) -> None:
+        # Games with agents outside this package may take long: each is saved as soon as it is over.
+        is_external = any(isinstance(agent, ExternalAgent) for agent in self.players)
+        smallest, largest = (1, 1) if is_external else (self.variant.num_players, MAX_BATCH)
+        batch = smallest
         with tqdm(total=wanted, initial=self.num_played, unit=" games", disable=None, smoothing=0.1) as bar:
             while self.num_played < wanted:
                 begun = time.perf_counter()
@@ -120,7 +161,7 @@ class Tournament:
                 self._play_batch(numbers)
                 bar.update(len(numbers))
                 passed = time.perf_counter() - begun
-                batch = max(self.variant.num_players, min(2 * batch, MAX_BATCH, int(batch * BATCH_SECONDS / passed)))
+                batch = max(smallest, min(2 * batch, largest, int(batch * BATCH_SECONDS / passed)))
 
     def _play_batch(self, numbers: range) -> None:
         played = play([self.schedule.game(number) for number in numbers], self.players, self.variant)
@@ -128,31 +169,33 @@ class Tournament:
             if one.game.number < self.num_records:
                 folder = self.folder.path / "records"
                 folder.mkdir(exist_ok=True)
-                players = [{"name": self.names[agent], "agent": self.names[agent]} for agent in one.game.agents]
-                record = Record({**record_of(one, self.variant), "players": players})
+                seated = [self.players[agent] for agent in one.game.agents]
+                players = [{"name": agent.name, "agent": agent.spec or agent.name} for agent in seated]
+                record = Record({**make_game_record(one, self.variant), "players": players})
                 records.save(record, folder / f"game-{one.game.number}.json")
-        self.folder.add([line for one in played for line in lines_of(one, self.names, self.variant)])
+        self.folder.add([line for one in played for line in make_rows(one, self.names, self.variant)])
 
-    def games(self) -> Games:
-        """What was played so far; whoever has not played yet (after a stop) is left out."""
-        played = {line["agent"] for line in self.folder.lines}
-        return Games(self.folder.lines, [name for name in self.names if name in played], self.variant.num_players)
+    def games(self) -> GameData:
+        """Return the games played so far, without agents that have not played yet (after a stop)."""
+        played = {line["agent"] for line in self.folder.rows}
+        return GameData(self.folder.rows, [name for name in self.names if name in played], self.variant.num_players)
 
     def results(self) -> Results:
+        """Return the results of the games played so far."""
         return summarise(self.games(), self.folder.settings)
 
     def finish(self, command: str) -> tuple[Results, Path]:
         """Write results.json, report.html and, if there are records, watch.html."""
-        results = {**self.results(), "command": command}
+        results: Results = {**self.results(), "command": command}
         self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
         kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
         if kept:
-            self.folder.write("watch.html", replay_page(read_games(kept, policy=agents.SHIPPED, search=0)))
+            self.folder.write("watch.html", make_page(read_replays(kept, policy=agents.SHIPPED, search=0)))
         return results, write_report(self.folder, results, self.games(), [file.name for file in kept])
 
 
 def format_results(results: Results) -> str:
-    """The table that a person wants to see first."""
+    """Return the ratings and win rates as text."""
     rows = [
         [
             name,
@@ -165,10 +208,10 @@ def format_results(results: Results) -> str:
         ]
         for name, one in sorted(results["agents"].items(), key=lambda item: -item[1]["rating"])
     ]
-    text = format_table(["agent", "rating", "95 %", "wins a seat", "95 %", "points", "games"], rows)
-    text += f"\npar: {format_percent(results['par'])} of the games for every seat"
+    text = format_table(["agent", "rating", "95 %", "win rate", "95 %", "points", "games"], rows)
+    text += f"\npar, the win rate among equals: {format_percent(results['par'])}"
     if alone := results["one_against_rest"]:
-        text += "\n\n" + format_matches("one against a table of another", alone)
+        text += "\n\n" + format_matches("one against the rest", alone)
     return text
 
 
@@ -176,21 +219,23 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     """Run the command."""
     chosen = make_parser(prog).parse_args(arguments)
     variant = read_variant(chosen)
-    players = make_agents(chosen.agents, variant.num_players, check_seed(chosen.seed), chosen.num_threads)
+    named = [*(split_names(chosen.agents) if chosen.agents is not None else []), *chosen.agent]
+    if not named:
+        raise ValueError(f"--agents or --agent is needed: {agents.list_allowed()}")
+    players = make_agents(named, variant.num_players, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
     tournament = Tournament(
         players, variant, chosen.out, seed=chosen.seed, kind=chosen.tables, num_records=chosen.records
     )
-    wanted = tournament.schedule.rounded(chosen.games)
-    tables, seats = len(tournament.schedule.tables), variant.num_players
-    print(f"{wanted} games: rounds of {tables} tables × {seats} rotations; {tournament.num_played} played before")
+    wanted = tournament.schedule.round_up(chosen.games)
+    lineups, seats = len(tournament.schedule.lineups), variant.num_players
+    print(f"{wanted} games: rounds of {lineups} lineups × {seats} rotations; {tournament.num_played} already played")
     stopped = False
     try:
         tournament.play(chosen.games)
     except KeyboardInterrupt:
         stopped = True
-        print(
-            f"\nstopped: {tournament.num_played} of {wanted} games are kept; the same command goes on", file=sys.stderr
-        )
+        kept = f"{tournament.num_played} of {wanted} games are kept"
+        print(f"\nstopped: {kept}, and the same command continues", file=sys.stderr)
     if tournament.num_played == 0:
         raise KeyboardInterrupt
     command = f"{prog} " + shlex.join(arguments if arguments is not None else sys.argv[1:])

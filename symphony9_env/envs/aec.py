@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.actions import BID, HANDS, NAMES, num_actions
+from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.events import EventBuffer
@@ -27,7 +27,7 @@ from symphony9_env.rules.state import DECISIONS, NONE, OVER, States, new_states
 from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box, write_setup
 from symphony9_env.views import STATE_SIZE, observation_size, resample, seat_view
-from symphony9_env.views.moves import last_bid
+from symphony9_env.views.moves import replace_bids
 from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
 
@@ -66,7 +66,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     >>> env = RawEnv(num_players=2)
     >>> env.reset(seed=7)
     >>> env
-    <RawEnv: 2 players, seed 7, round 1, player_0 to decide (take)>
+    <RawEnv: 2 players, seed 7, round 1, player_1 to decide (take)>
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -126,6 +126,11 @@ class RawEnv(AECEnv[str, Observation, int]):
         """All moves so far as (seat, action), closed hands included."""
         return tuple(self._history)
 
+    @property
+    def cumulative_rewards(self) -> dict[str, float]:
+        """What each agent has received since its last action, as `last()` reports it."""
+        return dict(self._cumulative_rewards)
+
     def moves(self, row: int = 0) -> list[int]:
         """Return the actions played so far, closed hands included."""
         return [action for _, action in self._history]
@@ -172,10 +177,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         twin.render_mode = None
         twin._seed = twin._last_seed = None  # the seed would reveal the true deal
         twin._states = resample(self._states, seat, rng)
-        for player in range(self.options.num_players):
-            total, token = (int(twin._states[name][0, player]) for name in ("hand", "hand_token"))
-            if total != NONE:
-                twin._history[last_bid(twin._history, player)] = (player, BID + HANDS.index((total, token)))
+        twin._history = replace_bids(twin._states, 0, self._history)
         return twin
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:

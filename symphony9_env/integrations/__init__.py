@@ -1,1 +1,1 @@
-"""The game for other libraries: one thin face each, with the library itself as an optional extra."""
+"""Adapters for other libraries, one module each. The library itself is an optional extra of the same name."""

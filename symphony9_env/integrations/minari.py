@@ -1,16 +1,15 @@
-"""Minari: recorded games as a dataset for offline learning, an episode for each seat of each game.
+"""Minari: recorded games as a dataset for offline learning, one episode for each seat of each game.
 
-    python -m evaluation.tournament --agents planner,search:100 --games 400 --records 400 --out runs/games
+    symphony9 tournament --agents planner,search:100 --games 400 --records 400 --out runs/games
     python -m symphony9_env.integrations.minari runs/games/records/*.json --dataset symphony9/search-v0
     minari.load_dataset("symphony9/search-v0")
 
-An episode has what the seat saw at each of its decisions (observation and mask), what it chose, and what that brought
-until its next decision: the reward of the game's end comes with its last action. `--seats winners` keeps who won.
+An episode holds the seat's observation and mask at each of its decisions, its action, and the reward until its next
+decision; the reward of the game's end comes with its last action. `--seats winners` exports only the winners' episodes.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -25,21 +24,23 @@ from minari.storage import get_dataset_path
 
 from symphony9_env import records
 from symphony9_env.actions import number
+from symphony9_env.arguments import WRONG_USE, Parser, add_option_arguments, read_options
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import OptionValues
+from symphony9_env.options import OPTION_NAMES, VARIANT_NAMES, OptionValues
 from symphony9_env.records import replay
 
 ALL: Final = "all"
 WINNERS: Final = "winners"
 DATA_FORMAT: Final = "hdf5"
+PRESENTATION_NAMES: Final = OPTION_NAMES[len(VARIANT_NAMES) :]  # the record decides the variant
 
 
 def episodes(record: Mapping[str, Any], seats: str = ALL, **options: Unpack[OptionValues]) -> list[EpisodeBuffer]:
-    """What each of the seats (`all`, `winners`, or numbers with commas) lived through in a finished game."""
+    """Return an episode of a finished game for each of the seats: `all`, `winners`, or numbers separated by commas."""
     if "result" not in record:
         raise ValueError("the record has no result: the game is not over")
-    chosen = _chosen(record, seats)
-    seen: dict[str, list[Any]] = {agent: [] for agent in chosen}
+    chosen = _select_agents(record, seats)
+    observations: dict[str, list[Any]] = {agent: [] for agent in chosen}
     actions: dict[str, list[int]] = {agent: [] for agent in chosen}
     rewards: dict[str, list[float]] = {agent: [] for agent in chosen}
     moves = iter(record["actions"])
@@ -48,17 +49,17 @@ def episodes(record: Mapping[str, Any], seats: str = ALL, **options: Unpack[Opti
             if rewards[agent]:
                 rewards[agent][-1] += env.rewards[agent]
         name = next(moves, None)
-        if name is not None and env.agent_selection in seen:
+        if name is not None and env.agent_selection in chosen:
             agent = env.agent_selection
-            seen[agent].append(env.observe(agent))
+            observations[agent].append(env.observe(agent))
             actions[agent].append(number(name[1]))
             rewards[agent].append(0.0)
     for agent in chosen:
-        seen[agent].append(env.observe(agent))
-    return [_episode(record, agent, seen[agent], actions[agent], rewards[agent]) for agent in chosen]
+        observations[agent].append(env.observe(agent))
+    return [_make_episode(record, agent, observations[agent], actions[agent], rewards[agent]) for agent in chosen]
 
 
-def _chosen(record: Mapping[str, Any], seats: str) -> list[str]:
+def _select_agents(record: Mapping[str, Any], seats: str) -> list[str]:
     agents = [f"player_{seat}" for seat in range(record["num_players"])]
     if seats == ALL:
         return agents
@@ -67,19 +68,19 @@ def _chosen(record: Mapping[str, Any], seats: str) -> list[str]:
     chosen = [f"player_{seat.strip()}" for seat in seats.split(",")]
     if wrong := [agent for agent in chosen if agent not in agents]:
         raise ValueError(
-            f"seats={seats!r}: no {wrong[0]}; allowed: all, winners, or 0 to {len(agents) - 1} with commas"
+            f"seats={seats!r}: no {wrong[0]}; allowed: all, winners, or 0 to {len(agents) - 1} separated by commas"
         )
     return chosen
 
 
-def _episode(
-    record: Mapping[str, Any], agent: str, seen: list[Any], actions: list[int], rewards: list[float]
+def _make_episode(
+    record: Mapping[str, Any], agent: str, observations: list[Any], actions: list[int], rewards: list[float]
 ) -> EpisodeBuffer:
     last = len(actions) - 1
     return EpisodeBuffer(
         seed=record.get("seed"),
         options={"agent": agent, "setup": json.dumps(record["setup"])},
-        observations={name: np.stack([one[name] for one in seen]) for name in seen[0]},
+        observations={name: np.stack([one[name] for one in observations]) for name in observations[0]},
         actions=np.array(actions, np.int64),
         rewards=rewards,
         terminations=[step == last for step in range(len(actions))],
@@ -95,23 +96,23 @@ def export(
     seats: str = ALL,
     **options: Unpack[OptionValues],
 ) -> minari.MinariDataset:
-    """Write a Minari dataset of these games; the options of the environment say what is observed and rewarded."""
+    """Write a Minari dataset of these games; the options of the environment decide the observations and rewards."""
     found = list(games)
     if not found:
         raise ValueError("no records; needed: at least one")
     kinds = {(record["num_players"], record.get("discussion", False)) for record in found}
     if len(kinds) > 1:
         raise ValueError(
-            "records of different kinds; one dataset has one number of players, with discussion or without"
+            "records of different kinds; a dataset needs one number of players, all with discussion or all without"
         )
     num_players, discussion = kinds.pop()
     env = RawEnv(**{**options, "num_players": num_players, "discussion": discussion})
     buffer = [episode for record in found for episode in episodes(record, seats, **options)]
     if dataset in minari.list_local_datasets():
-        raise ValueError(f"dataset {dataset!r} is there already; choose another name or delete it first")
+        raise ValueError(f"dataset {dataset!r} exists already; choose another name or delete it first")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of who made it, and of an environment: the games have none
+            warnings.simplefilter("ignore", UserWarning)  # that author and environment are not given
             return minari.create_dataset_from_buffers(
                 dataset,
                 buffer,
@@ -123,33 +124,28 @@ def export(
                 requirements=["symphony9-env"],
             )
     except BaseException:
-        shutil.rmtree(get_dataset_path(dataset), ignore_errors=True)  # no half of a dataset is left behind
+        shutil.rmtree(get_dataset_path(dataset), ignore_errors=True)  # leave no incomplete dataset behind
         raise
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m symphony9_env.integrations.minari",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Run the command; return its exit status."""
+    parser = Parser(prog="python -m symphony9_env.integrations.minari", description=__doc__)
     parser.add_argument("files", nargs="+", metavar="RECORD", help="game records")
-    parser.add_argument("--dataset", required=True, help="its name in Minari, such as symphony9/search-v0")
-    parser.add_argument("--seats", default=ALL, help="all, winners, or seat numbers with commas (default: all)")
-    parser.add_argument("--ledger", action="store_true", help="with the ledger in the observations")
-    parser.add_argument("--reward", default="win", help="win, margin or score (default: win)")
+    parser.add_argument("--dataset", required=True, help="name of the dataset, such as symphony9/search-v0")
+    parser.add_argument("--seats", default=ALL, help="all, winners, or seat numbers separated by commas (default: all)")
+    add_option_arguments(parser, PRESENTATION_NAMES, "observations and rewards")
     chosen = parser.parse_args(arguments)
     try:
         made = export(
             [records.load(file) for file in chosen.files],
             chosen.dataset,
             seats=chosen.seats,
-            ledger=chosen.ledger,
-            reward=chosen.reward,
+            **read_options(chosen, PRESENTATION_NAMES),
         )
     except (ValueError, OSError) as error:
         print(f"minari: {error}", file=sys.stderr)
-        return 2
+        return WRONG_USE
     print(f"{made.id}: {made.total_episodes} episodes, {made.total_steps} decisions, in {made.storage.data_path}")
     return 0
 

@@ -1,16 +1,17 @@
-"""OpenSpiel: importing this registers the game `python_symphony9`.
+"""OpenSpiel: importing this module registers the game `python_symphony9`.
 
     import pyspiel
     import symphony9_env.integrations.openspiel
     game = pyspiel.load_game("python_symphony9", {"players": 3, "deals": 1000})
 
-Chance has one node, the root: it chooses one of `deals` deals, each as likely, the first of them that of `seed`. A deal
-has more outcomes than could be listed (boards, tiles, cubes, and the tokens of all rounds to come), so this is
-a sample of them, and the same seed is the same game as everywhere else. After the root all is decided by players;
-the tokens to come stay hidden in the state and are drawn anew by `resample_from_infostate`.
+The game has one chance node, the root. It chooses one of `deals` deals with equal probability; deal 0 is that of
+`seed`, deal 1 that of `seed + 1`, and so on. All possible deals (boards, tiles, cubes, and the tokens of all rounds)
+are far too many to list, so this is a sample of them, and a seed deals the same game as in the other environments.
+After the root, only players decide. The tokens to come stay hidden in the state; `resample_from_infostate` draws them
+again.
 
-The observation is the environment's, with the ledger if asked for. The information state also has every move that the
-seat saw (others' closed hands only once they are open) and the tokens in their order: perfect recall.
+The observation is that of the environment, with the ledger if asked for. The information state adds perfect recall:
+every move that the seat saw (the others' closed hands only once they are open) and the tokens in their order.
 """
 
 from __future__ import annotations
@@ -24,32 +25,31 @@ import numpy as np
 import pyspiel
 from numpy.typing import NDArray
 
-from symphony9_env.actions import BID, HANDS, NAMES, num_actions
+from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.compilation import as_python
 from symphony9_env.engine import MAX_DECISIONS, SEATS
-from symphony9_env.options import make_options
+from symphony9_env.options import OPTION_FIELDS, make_options
 from symphony9_env.records import Record, make_record
 from symphony9_env.rewards import compute_rewards
 from symphony9_env.rules.game import play
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import NONE, NUM_CLASSES, NUM_ROUNDS, OVER, States, game_at, new_states
+from symphony9_env.rules.state import NUM_CLASSES, NUM_ROUNDS, OVER, States, game_at, new_states
 from symphony9_env.setup_format import pack_box, read_setup
 from symphony9_env.views import describe, observation_fields, observation_size, resample, seat_view
 from symphony9_env.views.fields import TOKEN_UNIT
-from symphony9_env.views.moves import last_bid, moves_seen
+from symphony9_env.views.moves import moves_seen, replace_bids
 from symphony9_env.views.seat import legal_numbers
 from symphony9_env.views.vector import observe
 from symphony9_env.views.visible import num_bot_tiles_shown, num_tokens_shown
 
 NAME: Final = "python_symphony9"
-MOST_POINTS: Final = 1000.0  # no game comes near: a bound of returns for rewards that count points
-PARAMETERS: Final = {
-    "players": 4,
-    "tracks": "historical",
-    "scoring": "random",
-    "reward": "win",
-    "discussion": False,
-    "ledger": False,
+MAX_POINTS: Final = 1000.0  # a bound of the returns for rewards that count points; no game comes near it
+# Options that are no parameters: `players` stands for the number of players, rewards come only at the end, and
+# OpenSpiel has no parameter that may be None.
+_OTHER_OPTIONS: Final = ("num_players", "shaping", "components")
+PARAMETERS: Final[dict[str, Any]] = {
+    "players": make_options().num_players,
+    **{option.name: option.default for option in OPTION_FIELDS if option.name not in _OTHER_OPTIONS},
     "deals": 10_000,
     "seed": 0,
 }
@@ -76,7 +76,7 @@ def _game_type(reward: str) -> pyspiel.GameType:
 
 
 class Symphony9Game(pyspiel.Game):
-    """The game with its parameters: `players`, `deals`, `seed`, and options of the environment by their names."""
+    """The game. Its parameters are `players`, `deals`, `seed`, and options of the environment by their names."""
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
         chosen = {**PARAMETERS, **(params or {})}
@@ -89,20 +89,20 @@ class Symphony9Game(pyspiel.Game):
         self.options = make_options(num_players=chosen.pop("players"), **chosen)
         self.box = pack_box(self.options.variant)
         self.deals = [(number, 1 / self.num_deals) for number in range(self.num_deals)]
-        most = 1.0 if self.options.reward == "win" else MOST_POINTS
+        bound = 1.0 if self.options.reward == "win" else MAX_POINTS
         info = pyspiel.GameInfo(
             num_distinct_actions=num_actions(self.options.variant.discussion),
             max_chance_outcomes=self.num_deals,
             num_players=self.options.num_players,
-            min_utility=-most,
-            max_utility=most,
+            min_utility=-bound,
+            max_utility=bound,
             utility_sum=None if self.options.reward == "score" else 0.0,
             max_game_length=MAX_DECISIONS,
         )
         super().__init__(_game_type(self.options.reward), info, params or {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # states refer to it, and OpenSpiel clones a state by deep copies of what it refers to
+        return self  # OpenSpiel clones a state by deep copies of all it refers to; the game need not be copied
 
     def new_initial_state(self, _state: str | None = None) -> Symphony9State:
         return Symphony9State(self)
@@ -114,50 +114,50 @@ class Symphony9Game(pyspiel.Game):
 
 
 class Symphony9State(pyspiel.State):
-    """A position: the kernel's record of the game, and the moves that led to it."""
+    """A state of the game, and the moves that led to it."""
 
     def __init__(self, game: Symphony9Game) -> None:
         super().__init__(game)
         self.game = game
-        self.table = new_states(1)
+        self.states = new_states(1)
         self.seed: int | None = None  # of the deal; None before it
-        self.opening = ""  # what all see of the deal
-        self._who = self._what = b""  # who moved, and the action; bytes are cheap to clone
+        self.public_setup = ""  # what everybody sees of the deal, as JSON
+        self._players = self._actions = b""  # of the moves so far; bytes are cheap to clone
 
     @property
     def moves(self) -> list[tuple[int, int]]:
-        """(player, action) of every move so far."""
-        return list(zip(self._who, self._what, strict=True))
+        """All moves so far as (player, action), closed hands included."""
+        return list(zip(self._players, self._actions, strict=True))
 
     def record(self) -> Record:
-        """The game so far as plain JSON data, as `raw_env().record()`."""
+        """Return the game so far as plain JSON data, as `raw_env().record()` does."""
         if self.seed is None:
             raise ValueError("record() before the deal: apply a chance outcome first")
-        return make_record(self.table, self.moves, self.seed)
+        return make_record(self.states, self.moves, self.seed)
 
     def current_player(self) -> Any:
         if self.seed is None:
             return pyspiel.PlayerId.CHANCE
-        return pyspiel.PlayerId.TERMINAL if self.is_terminal() else int(self.table["player"][0])
+        return pyspiel.PlayerId.TERMINAL if self.is_terminal() else int(self.states["player"][0])
 
     def is_terminal(self) -> bool:
-        return bool(self.seed is not None and self.table["phase"][0] == OVER)
+        return bool(self.seed is not None and self.states["phase"][0] == OVER)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         return self.game.deals
 
     def _legal_actions(self, player: int) -> list[int]:
-        return list(legal_numbers(self.table, 0)) if player == self.current_player() else []
+        return list(legal_numbers(self.states, 0)) if player == self.current_player() else []
 
     def _apply_action(self, action: int) -> None:
         if self.seed is None:
             self.seed = self.game.first_seed + action
-            deal(self.game.box, self.table, 0, np.uint64(self.seed))
-            self.opening = _opening(self.table)
+            deal(self.game.box, self.states, 0, np.uint64(self.seed))
+            self.public_setup = _format_public_setup(self.states)
             return
-        self._who += bytes([int(self.table["player"][0])])
-        self._what += bytes([action])
-        play(self.table, 0, action)
+        self._players += bytes([int(self.states["player"][0])])
+        self._actions += bytes([action])
+        play(self.states, 0, action)
 
     def _action_to_string(self, player: int, action: int) -> str:
         return f"deal {action}" if player == pyspiel.PlayerId.CHANCE else NAMES[action]
@@ -166,58 +166,49 @@ class Symphony9State(pyspiel.State):
         rewards = np.zeros(SEATS)
         if self.is_terminal():
             points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS)
-            compute_rewards(self.table, 0, self.game.options.reward_kind, False, points, ranks, rewards)
+            compute_rewards(self.states, 0, self.game.options.reward_kind, False, points, ranks, rewards)
         return [float(reward) for reward in rewards[: self.game.options.num_players]]
 
     def resample_from_infostate(self, player_id: int, sampler: Callable[[], float]) -> Symphony9State:
-        """A state that this player can't tell from the true one; `sampler` gives numbers from 0 up to 1.
+        """Return a state that this player can't tell from the true one; `sampler` draws numbers from 0 to 1.
 
-        What a perfect memory of payments knows is kept. Its `history()` still names the true deal and hands: it is to
-        be searched in, not to be serialized.
+        The others' money and furniture are kept, because a perfect memory of the payments knows them. `history()` of
+        the returned state still names the true deal and hands: use it for search, and do not serialize it.
         """
         twin: Symphony9State = self.clone()
         if self.seed is not None:
-            twin.table = resample(self.table, player_id, np.random.default_rng(int(sampler() * 2**53)))
-            twin._what = _with_hands_of(twin)
+            twin.states = resample(self.states, player_id, np.random.default_rng(int(sampler() * 2**53)))
+            twin._actions = bytes(action for _, action in replace_bids(twin.states, 0, self.moves))
         return twin
 
     def __str__(self) -> str:
         if self.seed is None:
             return "before the deal"
-        return f"deal {self.seed}: " + ", ".join(f"player_{who} {NAMES[what]}" for who, what in self.moves)
+        return f"deal {self.seed}: " + ", ".join(f"player_{player} {NAMES[action]}" for player, action in self.moves)
 
 
-def _opening(table: States) -> str:
-    setup = read_setup(table, 0)
+def _format_public_setup(states: States) -> str:
+    """Return what everybody sees of the deal, as JSON."""
+    setup = read_setup(states, 0)
     return json.dumps({name: part for name, part in setup.items() if name not in ("budget", "bot_tiles")})
 
 
-def _with_hands_of(state: Symphony9State) -> bytes:
-    """The actions of a state whose closed hands were drawn anew, with bids that fit those."""
-    actions = bytearray(state._what)
-    for player in range(state.game.options.num_players):
-        total, token = (int(state.table[name][0, player]) for name in ("hand", "hand_token"))
-        if total != NONE:
-            actions[last_bid(state.moves, player)] = BID + HANDS.index((total, token))
-    return bytes(actions)
-
-
 class Observer:
-    """What a player sees, as a tensor with named parts and as text. With perfect recall also all he has seen."""
+    """What a player may know, as a tensor with named parts and as text; with perfect recall also all he has seen."""
 
     def __init__(self, game: Symphony9Game, perfect_recall: bool) -> None:
         self._ledger = game.options.ledger
-        self._recall = perfect_recall
+        self._perfect_recall = perfect_recall
         size = observation_size(self._ledger)
         parts = {field.name: field.shape for field in observation_fields(self._ledger)}
         if perfect_recall:
             parts |= {
-                "tokens": (NUM_ROUNDS, 2),  # of each round so far: shown, value
+                "tokens": (NUM_ROUNDS, 2),  # for each round: whether its token is revealed, its value
                 "bot_tiles": (NUM_ROUNDS, NUM_CLASSES),
-                "moves": (MAX_DECISIONS, 3),  # of each so far: seat from the observer's, action, whether it is known
+                "moves": (MAX_DECISIONS, 3),  # for each move: offset of the seat, action, whether the action is known
             }
         self.tensor = np.zeros(sum(prod(shape) for shape in parts.values()), np.float32)
-        self._seen = self.tensor[:size]
+        self._observation = self.tensor[:size]
         self.dict: dict[str, NDArray[np.float32]] = {}
         start = 0
         for name, shape in parts.items():
@@ -228,38 +219,38 @@ class Observer:
         self.tensor.fill(0)
         if state.seed is None:
             return
-        observe(state.table, 0, player, self._seen)
-        if self._recall:
-            tokens, tiles = _shown(state.table)
+        observe(state.states, 0, player, self._observation)
+        if self._perfect_recall:
+            tokens, tiles = _find_revealed(state.states)
             self.dict["tokens"][: len(tokens), 0] = 1
             self.dict["tokens"][: len(tokens), 1] = tokens / TOKEN_UNIT
             self.dict["bot_tiles"][: len(tiles)] = tiles
             count = state.game.options.num_players
-            for row, (who, action) in enumerate(moves_seen(state.table, 0, state.moves, player)):
-                known = action is not None
-                self.dict["moves"][row] = (who - player) % count, (action or 0) / len(NAMES), known
+            for index, (mover, action) in enumerate(moves_seen(state.states, 0, state.moves, player)):
+                is_known = action is not None
+                self.dict["moves"][index] = (mover - player) % count, (action or 0) / len(NAMES), is_known
 
     def string_from(self, state: Symphony9State, player: int) -> str:
         if state.seed is None:
             return f"player_{player} before the deal"
-        if not self._recall:
-            return describe(seat_view(state.table, 0, player, self._ledger))
-        tokens, tiles = _shown(state.table)
+        if not self._perfect_recall:
+            return describe(seat_view(state.states, 0, player, self._ledger))
+        tokens, tiles = _find_revealed(state.states)
         moves = (
-            f"player_{who} {'closes a hand' if action is None else NAMES[action]}"
-            for who, action in moves_seen(state.table, 0, state.moves, player)
+            f"player_{mover} {'closes a hand' if action is None else NAMES[action]}"
+            for mover, action in moves_seen(state.states, 0, state.moves, player)
         )
         return (
-            f"player_{player}\nset-up: {state.opening}\ntokens: {tokens.tolist()}\nbot tiles: {tiles.tolist()}\n"
+            f"player_{player}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\nbot tiles: {tiles.tolist()}\n"
             f"moves: {', '.join(moves)}"
         )
 
 
-def _shown(table: States) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """The tokens and the bot's tiles that have been shown, round by round."""
-    game = game_at(table, 0)
+def _find_revealed(states: States) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return the budget tokens and the bot tiles that have been revealed, round by round."""
+    game = game_at(states, 0)
     num_tiles = as_python(num_bot_tiles_shown)(game) if game.has_bot else 0
-    return table["budget"][0, : as_python(num_tokens_shown)(game)], table["bot_tiles"][0, :num_tiles]
+    return states["budget"][0, : as_python(num_tokens_shown)(game)], states["bot_tiles"][0, :num_tiles]
 
 
 pyspiel.register_game(_game_type("win"), Symphony9Game)

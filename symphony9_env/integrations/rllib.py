@@ -1,10 +1,10 @@
-"""The game for RLlib's new API stack: one `MultiAgentEnv`, a thin face over `raw_env`.
+"""RLlib (new API stack): a `MultiAgentEnv`, a thin adapter over `raw_env`.
 
     from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
     PPOConfig().environment(Symphony9MultiAgentEnv, env_config={"num_players": 3}, disable_env_checking=True)
 
-Only the seat to decide has an observation. RLlib's own check samples actions without looking at the mask, so that it
-must be off; `training/rllib.py` has a module that keeps to the mask.
+Only the seat to decide has an observation. RLlib's own check of environments samples actions without the mask, so it
+must be turned off; `training/rllib_modules.py` has a module that respects the mask.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.chance import MAX_SEED, next_seed
 
-Seen = dict[str, dict[str, Any]]
+Observations = dict[str, dict[str, Any]]
 Infos = dict[str, dict[str, Any]]
 
 
 class Symphony9MultiAgentEnv(MultiAgentEnv):
-    """Symphony No. 9 for 2 to 4 players; `config` has the options of `raw_env`.
+    """Symphony No. 9 for 2 to 4 players; `config` holds the options of `raw_env`.
 
-    An observation is {"observations": the vector, "action_mask": 1.0 for each legal action}. Whoever acted gets 0 at
-    once; what a seat has earned since its last action comes with its next observation, or when the game is over.
+    An observation is {"observations": the vector, "action_mask": 1.0 for each legal action}. The seat that acted gets 0
+    at first. What it receives after its action comes with its next observation, or with the end of the game.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -44,33 +44,34 @@ class Symphony9MultiAgentEnv(MultiAgentEnv):
         mask = spaces.Box(0, 1, space["action_mask"].shape, np.float32)
         return spaces.Dict({"observations": space["observation"], "action_mask": mask})
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Infos]:
-        """Deal as `raw_env` does, by seed or by hand."""
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
+        """Deal a game as `raw_env` does, by seed or by hand."""
         self.raw.reset(seed, options)
-        return self._seen(), self._infos()
+        return self._observe(), self._infos()
 
     def step(
         self, action_dict: Mapping[str, Any]
-    ) -> tuple[Seen, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+    ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         actor = self.raw.agent_selection
         if set(action_dict) != {actor}:
             raise ValueError(f"actions of {sorted(action_dict)}; needed: one of {actor}, who is to decide")
         self.raw.step(action_dict[actor])
         over = self.raw.terminations[actor]
-        earned = self.raw._cumulative_rewards
+        earned = self.raw.cumulative_rewards
         rewards = dict(earned) if over else {actor: 0.0, self.raw.agent_selection: earned[self.raw.agent_selection]}
         terminated = {**self.raw.terminations, "__all__": over}
-        return self._seen(), rewards, terminated, {**self.raw.truncations, "__all__": False}, self._infos()
+        return self._observe(), rewards, terminated, {**self.raw.truncations, "__all__": False}, self._infos()
 
-    def _seen(self) -> Seen:
+    def _observe(self) -> Observations:
         agent = self.raw.agent_selection
         if self.raw.terminations[agent]:
             return {}
-        seen = self.raw.observe(agent)
-        return {agent: {"observations": seen["observation"], "action_mask": seen["action_mask"].astype(np.float32)}}
+        observation = self.raw.observe(agent)
+        mask = observation["action_mask"].astype(np.float32)
+        return {agent: {"observations": observation["observation"], "action_mask": mask}}
 
     def _infos(self) -> Infos:
-        """Of the seat to decide; at the end everybody's `score`, `rank` and `breakdown`."""
+        """Return the info of the seat to decide; at the end everybody's `score`, `rank` and `breakdown`."""
         agent = self.raw.agent_selection
         return dict(self.raw.infos) if self.raw.terminations[agent] else {agent: self.raw.infos[agent]}
 
@@ -82,17 +83,17 @@ class Symphony9MultiAgentEnv(MultiAgentEnv):
 
 
 class FreshDealsEnv(Symphony9MultiAgentEnv):
-    """The same for training with a seed: deals that no other game has.
+    """The environment for training with a seed: no two games have the same deal.
 
-    RLlib seeds game i of runner r with seed + r + i, so that runners share deals, and with whole episodes it does so
-    again for every batch. Here the runner's number goes into the first seed, and later ones follow from the last deal.
+    RLlib seeds game i of runner r with seed + r + i, so that runners share deals; with `complete_episodes` it does so
+    again for every batch. Here the first seed depends on the runner's number, and each later one on the last deal.
     """
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         self._runner = int(config.worker_index)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Seen, Infos]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
         if seed is not None:
             seed = (next_seed(seed) + self._runner) & MAX_SEED if self.raw.game_seed is None else None
         return super().reset(seed=seed, options=options)

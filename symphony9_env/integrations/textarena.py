@@ -1,63 +1,69 @@
-"""TextArena: the game as talk, for language models. Importing this registers `Symphony9-v0`.
+"""TextArena: the game as text, for language models. Importing this module registers `Symphony9-v0`.
 
     import textarena
     import symphony9_env.integrations.textarena
     env = textarena.make("Symphony9-v0", discussion=True)
     env.reset(num_players=3, seed=7)
 
-A seat is told the rules once, what others do as they do it (of closed hands only that they are closed), and the table
-as it sees it whenever it is to decide. It answers with an action's number or name in square brackets; `replies.py`
-is forgiving. An illegal reply is asked again as often as `error_allowance` says; after that the game ends at -1 for
-that seat and 0 for the others. With `discussion`, an announcement may carry words: `[announce 4: who joins me?]`.
+A seat reads the rules once, then what happens as it happens (without the contents of closed hands), and its view of the
+game whenever it is to decide. It answers with an action's number or name in square brackets; `action_parser.py` accepts
+many spellings. After an illegal answer the seat is asked again, as often as `error_allowance` says; then the game ends
+with -1 for that seat and 0 for the others. With `discussion`, an announcement may carry words:
+`[announce 4: who joins me?]`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
 import textarena as ta
 from textarena.wrappers import GameMessagesAndCurrentBoardObservationWrapper
 
 from symphony9_env.action_parser import parse_action, parse_speech
-from symphony9_env.actions import ANNOUNCE, NAMES, is_bid
+from symphony9_env.actions import ANNOUNCE
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.events import Event, EventBuffer, SeenEvent, opening_events, see
 from symphony9_env.options import OptionValues
 from symphony9_env.records import Record
 from symphony9_env.rules.state import OVER
 from symphony9_env.views import SeatView, describe, seat_view
+from symphony9_env.views.game_log import log_lines
 from symphony9_env.views.rules_summary import summarize_rules
-from symphony9_env.views.text import describe_last_concert
 
 ENV_ID: Final = "Symphony9-v0"
-LONGEST_TALK: Final = 300  # characters of an announcement's words that the others hear
+MAX_SPEECH: Final = 300  # characters of an announcement's words that the others read
 HOW_TO_ANSWER: Final = (
-    "Whenever it is your turn you see the table and the legal actions. Answer with one of them, by number or name, in "
-    "square brackets, such as [take mozart] or [bid 4]; you may think aloud before it, the others don't hear that."
+    "Whenever it is your turn, you see the table and the legal actions. Answer with one of them, by number or name, in "
+    "square brackets, such as [take mozart] or [bid 4]. You may think aloud before it; the others don't hear that."
 )
-HOW_TO_TALK: Final = " What you say with an announcement they do hear: [announce 4: who joins me?]."
+HOW_TO_TALK: Final = " They do hear what you say with an announcement: [announce 4: who joins me?]."
 
 
 class Symphony9TextEnv(ta.Env):
-    """Options as those of `raw_env`, but for `num_players`, which TextArena gives with every reset."""
+    """The game as text, with the options of `raw_env` except `num_players`, which TextArena passes to `reset`."""
 
     def __init__(self, error_allowance: int = 2, **options: Unpack[OptionValues]) -> None:
         self._error_allowance = error_allowance
         self._options = options
-        RawEnv(**options)  # wrong options are refused here, not at the first reset
+        RawEnv(**options)  # so that wrong options are refused here and not at the first reset
 
     def reset(self, num_players: int, seed: int | None = None) -> None:
         options: OptionValues = {**self._options, "num_players": num_players}
         self.game = RawEnv(**options)
+        self._events = self.game.event_buffer = EventBuffer()
         self.game.reset(seed=seed)
         self.state = ta.FFAMultiPlayerState(num_players=num_players, error_allowance=self._error_allowance)
-        self.state.reset(game_state={}, player_prompt_function=self._prompt)
+        self.state.reset(game_state={}, player_prompt_function=self._make_prompt)
+        self._narrate(opening_events(self.game.states))
         self._ask()
 
     def record(self) -> Record:
-        """The game so far as plain JSON data, as `raw_env().record()`."""
+        """Return the game so far as plain JSON data, as `raw_env().record()` does."""
         return self.game.record()
 
     def step(self, action: str) -> tuple[bool, dict[str, Any]]:
+        """Play the action that a reply means, or ask again; return whether the game is over, and TextArena's info."""
         seat = self.game.deciding_seat
         try:
             number = parse_action(action, self._view(seat).legal)
@@ -67,38 +73,45 @@ class Symphony9TextEnv(ta.Env):
             else:
                 self._ask(f"\n\nYour answer was not understood: {error}")
         else:
-            self._tell_move(seat, number, parse_speech(action))
             self.game.step(number)
-            if is_bid(number) and self._view(seat).decision != "bid":
-                self._tell(describe_last_concert(self._view(seat)))
-            self._go_on()
+            self._narrate(self._events.read(), parse_speech(action) if number >= ANNOUNCE else "")
+            self._continue()
         done: tuple[bool, dict[str, Any]] = self.state.step(rotate_player=False)
         return done
 
-    # What is said to whom.
+    # Messages to the seats.
 
-    def _prompt(self, player_id: int, game_state: dict[str, Any]) -> str:
+    def _make_prompt(self, player_id: int, game_state: dict[str, Any]) -> str:
         discussion = self.game.options.variant.discussion
         rules = summarize_rules(self.state.num_players, discussion)
         return f"{rules}\n\nYou are player_{player_id}. {HOW_TO_ANSWER}{HOW_TO_TALK if discussion else ''}"
 
     def _ask(self, more: str = "") -> None:
         seat = self.game.deciding_seat
-        if self.state.current_player_id != seat:  # else TextArena would forgive all errors so far
+        if self.state.current_player_id != seat:  # setting the same player again would reset the count of errors
             self.state.manually_set_current_player_id(seat)
         board = describe(self._view(seat)) + more
         self.state.add_observation(board, ta.ObservationType.GAME_BOARD, to_id=seat)
 
-    def _tell_move(self, seat: int, action: int, words: str) -> None:
-        did = "closes a hand" if is_bid(action) else NAMES[action]
-        if action >= ANNOUNCE and words:
-            did += f' and says: "{words[:LONGEST_TALK]}"'
-        self._tell(f"player_{seat}: {did}")
+    def _narrate(self, events: list[Event], speech: str = "") -> None:
+        """Tell every seat what it may see of the events of a move, and the words said with an announcement."""
+        for seat in range(self.state.num_players):
+            message = self._describe_events(see(events, seat), speech)
+            self.state.add_observation(message, ta.ObservationType.GAME_ACTION_DESCRIPTION, to_id=seat)
 
-    def _tell(self, message: str) -> None:
-        self.state.add_observation(message, ta.ObservationType.GAME_ACTION_DESCRIPTION)
+    def _describe_events(self, events: Sequence[SeenEvent], speech: str) -> str:
+        lines = [
+            line["text"] if line["seat"] is None else f"{self._name(line['seat'])}: {line['text']}"
+            for line in log_lines(events)
+        ]
+        if speech:  # the first line is the announcement
+            lines[0] += f' and says: "{speech[:MAX_SPEECH]}"'
+        return "\n".join(lines)
 
-    def _go_on(self) -> None:
+    def _name(self, seat: int) -> str:
+        return f"player_{seat}" if seat < self.state.num_players else "bot"
+
+    def _continue(self) -> None:
         if self.game.states["phase"][0] == OVER:
             ranks = {seat: self.game.infos[agent]["rank"] for seat, agent in enumerate(self.game.possible_agents)}
             winners = [f"player_{seat}" for seat, rank in ranks.items() if rank == 1]
@@ -107,8 +120,8 @@ class Symphony9TextEnv(ta.Env):
             self._ask()
 
     def _end(self, rewards: dict[int, float], reason: str) -> None:
-        everybody = {seat: float(rewards.get(seat, 0.0)) for seat in range(self.state.num_players)}
-        self.state.set_game_outcome(everybody, reason)
+        by_seat = {seat: float(rewards.get(seat, 0.0)) for seat in range(self.state.num_players)}
+        self.state.set_game_outcome(by_seat, reason)
 
     def _view(self, seat: int) -> SeatView:
         return seat_view(self.game.states, 0, seat, self.game.options.ledger)

@@ -200,7 +200,15 @@ _STARTS: Final = {field.name: field.start for field in STATE_FIELDS}
 
 
 def observation_fields(ledger: bool = False) -> tuple[Field, ...]:
-    """Return the fields of the observation vector, in order."""
+    """Return the fields of the observation vector, in order.
+
+    >>> from symphony9_env import observation_fields, symphony9_v0
+    >>> env = symphony9_v0.raw_env(num_players=2)
+    >>> env.reset(seed=7)
+    >>> field = {field.name: field for field in observation_fields()}["round"]
+    >>> env.observe("player_0")["observation"][field.slice].reshape(field.shape)
+    array([1., 0., 0., 0., 0., 0.], dtype=float32)
+    """
     return (*FIELDS, *LEDGER_FIELDS) if ledger else FIELDS
 
 

@@ -67,7 +67,15 @@ class Board:
 
 @dataclass(frozen=True)
 class SeatView:
-    """A game as one seat may know it."""
+    """All that one seat may know of a game; `seat_view` makes it. Text, images and JSON are made from it alone.
+
+    >>> from symphony9_env import seat_view, symphony9_v0
+    >>> env = symphony9_v0.raw_env(num_players=2)
+    >>> env.reset(seed=7)
+    >>> view = seat_view(env.states, 0, seat=1)
+    >>> view.decision, view.to_decide, view.boards[1].money
+    ('take', 'player_1', None)
+    """
 
     num_players: int
     limit: int
@@ -101,7 +109,13 @@ class SeatView:
 
 
 def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> SeatView:
-    """Return what `seat` may know of game `index`. `ledger` grants a perfect memory of all payments."""
+    """Return what `seat` may know of game `index` of an array of states; with `ledger` also the others' money.
+
+    >>> from symphony9_env import BatchedGames, seat_view
+    >>> games = BatchedGames(num_games=8, num_players=4, seed=0)
+    >>> seat_view(games.states, 5, seat=2).name
+    'player_2'
+    """
     game = game_at(states, index)
     num_players = int(game.num_players)
     if not 0 <= seat < num_players:

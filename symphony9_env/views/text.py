@@ -25,7 +25,14 @@ QUESTIONS: Final = {
 
 
 def describe(view: SeatView) -> str:
-    """Return all that a seat may know of a game, the decision to make, and the legal actions by number and name."""
+    """Return a view as text: all that the seat may know, what is asked, and the legal actions by number and name.
+
+    >>> from symphony9_env import describe, seat_view, symphony9_v0
+    >>> env = symphony9_v0.raw_env(num_players=2)
+    >>> env.reset(seed=7)
+    >>> describe(seat_view(env.states, 0, seat=0)).splitlines()[0]
+    'Symphony No. 9, 2 players. Round 1 of 6. You are player_0. Start player: player_1.'
+    """
     parts = [
         _describe_round(view),
         _describe_concert(view),

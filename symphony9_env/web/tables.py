@@ -1,30 +1,32 @@
-"""Tables at which games are played: who sits where, what each seat is told, and how a host's wish becomes one."""
+"""Tables: one game with its seats, agents and logs, and how the host's request becomes one."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from symphony9_env import agents, records
 from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.events import Event, EventBuffer, opening_events, see
 from symphony9_env.options import VARIANT_NAMES, OptionValues, check_num_players
+from symphony9_env.replay.player_names import clean_name, number_duplicates
+from symphony9_env.replay.theme_json import theme_json
 from symphony9_env.rules.chance import MAX_SEED
-from symphony9_env.rules.state import OVER, States
+from symphony9_env.rules.state import OVER
 from symphony9_env.views import seat_view
-from symphony9_env.web.player_names import clean_name, told_apart
-from symphony9_env.web.scene import Json, choices, own, scene, setting
-from symphony9_env.web.story import Event, opening, tell
+from symphony9_env.views.game_log import LogLine, log_lines
+from symphony9_env.views.seat_json import seat_json
+from symphony9_env.web.messages import TABLE_FORMAT, TableMessage
 
 TOKEN_BYTES: Final = 24
 
 
 class RequestError(ValueError):
-    """A request that can't be granted; `status` is HTTP's number for the reason."""
+    """A request that is refused; `status` is the HTTP status code."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -33,56 +35,69 @@ class RequestError(ValueError):
 
 @dataclass
 class Seat:
+    """Who plays a seat: a person with a secret token, or an agent."""
+
     name: str
-    agent: str | None  # as `agents.make` takes it; None: a person
-    token: str | None  # the secret of a person's link
+    agent: str | None  # as `agents.make` takes it; None for a person
+    token: str | None  # the secret part of a person's link
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not all(isinstance(part, str | None) for part in (self.agent, self.token)):
-            raise ValueError("a seat has a name and an agent or a token, as texts")
+            raise ValueError("a seat has a name, and an agent or a token, all of them strings")
 
 
 class Table:
-    """One game and who plays it."""
+    """One game, the players at it, and the log of every seat."""
 
-    def __init__(self, number: str, env: RawEnv, seats: list[Seat], log: list[Event] | None = None) -> None:
-        if len(seats) != env.options.num_players:
-            raise ValueError(f"there are {len(seats)} seats for {env.options.num_players} players")
-        self.id = number
+    def __init__(
+        self,
+        table_id: str,
+        env: RawEnv,
+        seats: list[Seat],
+        seat_agents: list[Agent | None],
+        events: Iterable[list[Event]] | None = None,
+    ) -> None:
+        """`events` are those of the game so far: of the deal and of each move. None for a game as dealt."""
+        self.id = table_id
         self.env = env
         self.seats = seats
-        self.log = opening(env.states) if log is None else log
-        self.problem: str | None = None  # that people at the table should know of
-        self.players = [None] * len(seats) if self.is_over else _players(seats, env.game_seed or 0)
+        self.problem: str | None = None  # what the people at the table should know
+        self.logs: list[list[LogLine]] = [[] for _ in seats]  # by seat: what that seat may see
+        self._agents = seat_agents
+        self._event_buffer = env.event_buffer = EventBuffer()
+        for move_events in [opening_events(env.states)] if events is None else events:
+            self._extend_logs(move_events)
 
     @property
     def turn(self) -> int:
-        """How many moves were made."""
+        """The number of moves made so far."""
         return len(self.env.history)
 
     @property
     def is_over(self) -> bool:
+        """Whether the game is over."""
         return bool(self.env.states["phase"][0] == OVER)
 
     @property
     def agent_to_move(self) -> Agent | None:
-        """Who must be asked, unless it is a person's turn or the game is over."""
-        return None if self.is_over else self.players[self.env.deciding_seat]
+        """The agent that is to decide; None if a person is, or if the game is over."""
+        return None if self.is_over else self._agents[self.env.deciding_seat]
 
     def play(self, action: int) -> None:
-        """Play a move of the deciding seat; a ValueError, and nothing has happened, if it is illegal."""
-        before: States = self.env.states.copy()
+        """Play a move of the deciding seat; raise a ValueError and change nothing if it is illegal."""
         self.env.step(action)
-        self.log += tell(before, action, self.env.states)
-        if self.is_over:
-            self.players = [None] * len(self.seats)  # search holds much memory
+        self._extend_logs(self._event_buffer.read())
 
-    def play_for(self, seat: int, action: Any, turn: Any) -> None:
-        """A person's move, if it is that person's turn and the page was not behind."""
+    def _extend_logs(self, events: list[Event]) -> None:
+        for seat, log in enumerate(self.logs):
+            log.extend(log_lines(see(events, seat)))
+
+    def play_for_person(self, seat: int, action: Any, turn: Any) -> None:
+        """Play a person's move; refuse it if somebody else is to decide or the page shows an older turn."""
         if self.is_over:
             raise RequestError(409, "the game is over")
         if type(turn) is not int or type(action) is not int:
-            raise RequestError(400, f"turn={turn!r}, action={action!r}; needed: two whole numbers")
+            raise RequestError(400, f"turn={turn!r}, action={action!r}; both must be whole numbers")
         if seat != self.env.deciding_seat:
             raise RequestError(409, f"it is not your turn: {self.seats[self.env.deciding_seat].name} is to decide")
         if turn != self.turn:
@@ -93,86 +108,118 @@ class Table:
             raise RequestError(422, str(error)) from None
 
     def rename(self, seat: int, name: Any) -> None:
+        """Change the name of the person at a seat; refuse a name that another seat has."""
         if not isinstance(name, str):
-            raise RequestError(400, f"name={name!r}; needed: a text")
-        shown = clean_name(name, self.seats[seat].name)
-        if any(shown == other.name for number, other in enumerate(self.seats) if number != seat):
-            raise RequestError(409, f"somebody else at the table is called {shown}")
-        self.seats[seat].name = shown
+            raise RequestError(400, f"name={name!r}; it must be a string")
+        cleaned = clean_name(name, self.seats[seat].name)
+        if any(cleaned == other.name for number, other in enumerate(self.seats) if number != seat):
+            raise RequestError(409, f"somebody else at the table is called {cleaned}")
+        self.seats[seat].name = cleaned
 
-    def message(self, seat: int) -> Json:
-        """All that a seat's page shows. From its own view and the public log: nothing else can be in it."""
-        view = seat_view(self.env.states, 0, seat)
+    def message(self, seat: int) -> TableMessage:
+        """Return all that a seat's page shows. It is made from the seat's own view and its own log."""
         return {
+            "format": TABLE_FORMAT,
             "table": self.id,
             "turn": self.turn,
-            "seat": seat,
             "problem": self.problem,
-            "players": [{"name": one.name} for one in self.seats],
-            "setting": setting(view),
-            "scene": scene(view),
-            "own": own(view),
-            "choices": choices(view),
-            "log": self.log,
+            "players": [{"name": player.name} for player in self.seats],
+            "theme": theme_json(),
+            "view": seat_json(seat_view(self.env.states, 0, seat)),
+            "log": self.logs[seat],
         }
 
     def record(self) -> records.Record:
+        """Return the game's record, with the players."""
         players = [{"name": seat.name, "agent": seat.agent} for seat in self.seats]
         return records.Record({**self.env.record(), "players": players})
 
+    def close_agents(self) -> None:
+        """Close the agents and release them: search trees are large, external agents hold processes."""
+        closing, self._agents = self._agents, [None] * len(self.seats)
+        _close(closing)
 
-def make_table(number: str, seed: int, wish: Any) -> Table:
-    """A table as the host wishes it; see `docs/playing.md` for the form. `seed` is used if none is wished for.
 
-    It may take long, for files are read and code may be compiled.
+def make_table(table_id: str, seed: int, request: Any, allow_external_agents: bool) -> Table:
+    """Make the table that a `CreateTableRequest` describes; `seed` is used if the request has none.
+
+    This may take seconds, because files are read and functions compiled.
     """
-    if not isinstance(wish, Mapping) or not isinstance(wish.get("seats"), list):
-        raise RequestError(400, "needed: an object with seats and, if you like, options and a seed")
+    if not isinstance(request, Mapping) or not isinstance(request.get("seats"), list):
+        raise RequestError(400, "the request must be an object with seats and, optionally, options and a seed")
     try:
-        env = RawEnv(**_options(wish.get("options", {}), len(wish["seats"])))
-        env.reset(seed=seed if wish.get("seed") is None else wish["seed"])
-        seats = [_seat(entry, place) for place, entry in enumerate(wish["seats"])]
-        for seat, name in zip(seats, told_apart([seat.name for seat in seats]), strict=True):
-            seat.name = name
-        return Table(number, env, seats)
+        env = RawEnv(**_read_options(request.get("options", {}), len(request["seats"])))
+        env.reset(seed=seed if request.get("seed") is None else request["seed"])
+        seats = [_read_seat(entry, number) for number, entry in enumerate(request["seats"])]
+        seat_agents = make_agents(seats, env.game_seed or 0, allow_external_agents)
     except (ValueError, TypeError, OSError, MemoryError) as error:
         raise RequestError(getattr(error, "status", 422), str(error)) from None
+    _name_seats(seats, seat_agents)
+    return Table(table_id, env, seats, seat_agents)
 
 
-def _options(wish: Any, num_seats: int) -> OptionValues:
-    if not isinstance(wish, Mapping):
-        raise ValueError(f"options={wish!r}; needed: an object")
-    if unknown := [name for name in wish if name not in VARIANT_NAMES]:
+def _read_options(options: Any, num_seats: int) -> OptionValues:
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options={options!r}; they must be an object")
+    if unknown := [name for name in options if name not in VARIANT_NAMES]:
         raise ValueError(f"unknown option {unknown[0]!r}; allowed: {', '.join(VARIANT_NAMES)}")
-    if check_num_players(num_seats) != wish.get("num_players", num_seats):
-        raise ValueError(f"num_players={wish['num_players']!r}, but there are {num_seats} seats")
-    wished = {**wish, "num_players": num_seats}
-    if isinstance(components := wished.get("components"), str):
-        wished["components"] = os.path.abspath(components)  # the next start may be elsewhere
-    return wished  # type: ignore[return-value]
+    if check_num_players(num_seats) != options.get("num_players", num_seats):
+        raise ValueError(f"num_players={options['num_players']!r}, but there are {num_seats} seats")
+    chosen = {**options, "num_players": num_seats}
+    if isinstance(components := chosen.get("components"), str):
+        chosen["components"] = os.path.abspath(components)  # the server may be restarted from another folder
+    return chosen  # type: ignore[return-value]
 
 
-def _seat(entry: Any, number: int) -> Seat:
+def _read_seat(entry: Any, number: int) -> Seat:
     if not isinstance(entry, Mapping):
-        raise RequestError(400, f"seat {number + 1}: {entry!r}; needed: an object with name or agent")
+        raise RequestError(400, f"seat {number + 1}: {entry!r}; it must be an object with a name or an agent")
     agent, name = entry.get("agent"), entry.get("name", "")
     if not isinstance(name, str):
-        raise RequestError(400, f"seat {number + 1}: name={name!r}; needed: a text")
+        raise RequestError(400, f"seat {number + 1}: name={name!r}; it must be a string")
     if agent is None:
         return Seat(clean_name(name, f"Player {number + 1}"), None, secrets.token_urlsafe(TOKEN_BYTES))
     if not isinstance(agent, str) or not agent:
-        raise RequestError(400, f"seat {number + 1}: agent={agent!r}; needed: a name or the path of a saved policy")
-    shown = clean_name(name, clean_name(Path(agent).name, "agent"))
-    return Seat(shown, os.path.abspath(agent) if os.path.isfile(agent) else agent, None)
+        raise RequestError(400, f"seat {number + 1}: agent={agent!r}; it must be a name or the path of a saved policy")
+    return Seat(clean_name(name, ""), os.path.abspath(agent) if os.path.isfile(agent) else agent, None)
 
 
-def _players(seats: list[Seat], seed: int) -> list[Agent | None]:
-    """The agents; each has its own seed, so that two of a kind don't play alike."""
-    players = [
-        None if seat.agent is None else agents.make(seat.agent, seed=(seed + number) % (MAX_SEED + 1))
-        for number, seat in enumerate(seats)
-    ]
-    for player in players:
-        if player is not None:
-            player.check_players(len(seats))
-    return players
+def make_agents(seats: Sequence[Seat], seed: int, allow_external_agents: bool) -> list[Agent | None]:
+    """Make the agents of the seats. Each gets a seed of its own, so that two agents of one kind play differently."""
+    made: list[Agent | None] = []
+    try:
+        for number, seat in enumerate(seats):
+            made.append(None if seat.agent is None else _make_agent(seat.agent, seed + number, allow_external_agents))
+        for agent in made:
+            if agent is not None:
+                agent.check_players(len(seats))
+    except Exception:
+        _close(made)
+        raise
+    return made
+
+
+def _make_agent(name: str, seed: int, allow_external_agents: bool) -> Agent:
+    if not allow_external_agents and agents.is_external(name):
+        raise RequestError(
+            403,
+            f"agent {name!r} runs code from outside this package; a server that other machines can reach "
+            "allows that only if it is started with --allow-external-agents",
+        )
+    return agents.make(name, seed=seed % (MAX_SEED + 1))
+
+
+def _name_seats(seats: list[Seat], seat_agents: Sequence[Agent | None]) -> None:
+    """Name the agents' seats that have no name after their agents, and make all names different."""
+    for seat, agent in zip(seats, seat_agents, strict=True):
+        if agent is not None and not seat.name:
+            is_file = os.path.isfile(agent.name)
+            seat.name = clean_name(os.path.basename(agent.name) if is_file else agent.name, "agent")
+    for seat, name in zip(seats, number_duplicates([seat.name for seat in seats]), strict=True):
+        seat.name = name
+
+
+def _close(closing: Iterable[Agent | None]) -> None:
+    for agent in closing:
+        if agent is not None:
+            agent.close()

@@ -1,4 +1,4 @@
-"""Saved policies: what is written is what is read, and what is no policy is refused with the reason."""
+"""Saved policies load as they were saved; a file that is not a usable policy is refused with the reason."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def metadata_of(path: Path) -> dict[str, str]:
+def read_metadata(path: Path) -> dict[str, str]:
     header = path.read_bytes()
     return dict(json.loads(header[8 : 8 + int.from_bytes(header[:8], "little")])["__metadata__"])
 
 
 def rewrite(path: Path, **about: Any) -> None:
-    """The same file with another description; None takes an entry out."""
-    metadata = metadata_of(path)
-    told = json.loads(metadata["policy"]) | about
-    metadata["policy"] = json.dumps({name: value for name, value in told.items() if value is not None})
+    """Write the file again with entries of its description changed; None removes an entry."""
+    metadata = read_metadata(path)
+    description = json.loads(metadata["policy"]) | about
+    metadata["policy"] = json.dumps({name: value for name, value in description.items() if value is not None})
     save_file(load_file(path), path, metadata)
 
 
-def test_what_is_saved_is_loaded(saved: Path) -> None:
+def test_a_saved_policy_loads_unchanged(saved: Path) -> None:
     card, weights = load_policy(saved)
     assert card == CARD
     for name, array in random_weights(CARD).items():
         assert np.array_equal(weights[name], array)
-    assert [file.name for file in saved.parent.iterdir()] == ["policy.safetensors"]  # no drafts left
+    assert [file.name for file in saved.parent.iterdir()] == ["policy.safetensors"]  # no temporary file is left
 
 
-def test_the_network_is_the_one_that_was_saved(saved: Path) -> None:
-    """Layer by layer, by hand; the best legal action is chosen."""
+def test_the_agent_plays_the_best_legal_action_of_the_saved_network(saved: Path) -> None:
+    """Compare with a computation layer by layer."""
     agent = agents.make(saved, seed=1)
     assert isinstance(agent, PolicyAgent)
     env = symphony9_v0.raw_env(num_players=4)
@@ -67,7 +67,7 @@ def test_the_network_is_the_one_that_was_saved(saved: Path) -> None:
         env.step(action)
 
 
-def test_a_policy_with_the_ledger_plays_where_there_is_none(tmp_path: Path) -> None:
+def test_a_policy_with_the_ledger_plays_in_games_without_it(tmp_path: Path) -> None:
     card = replace(CARD, ledger=True)
     path = tmp_path / "ledger.safetensors"
     save_policy(path, card, random_weights(card))
@@ -80,23 +80,23 @@ def test_a_policy_with_the_ledger_plays_where_there_is_none(tmp_path: Path) -> N
     assert card.shapes()["policy.0.weight"] == (12, observation_size(ledger=True))
 
 
-def test_with_a_temperature_actions_are_drawn_by_their_odds(tmp_path: Path) -> None:
+def test_with_a_temperature_actions_are_drawn_by_their_probabilities(tmp_path: Path) -> None:
     from symphony9_env import BatchedGames
 
     card = replace(CARD, temperature=0.7, hidden=())
     weights = random_weights(card)
-    weights["policy.0.weight"][:] = 0  # the same odds in every position
+    weights["policy.0.weight"][:] = 0  # the same probabilities in every position
     path = tmp_path / "drawn.safetensors"
     save_policy(path, card, weights)
     games = BatchedGames(4000, num_players=4, seed=1)
     chosen = agents.make(path, seed=1).decide(games, np.arange(4000))
     logits = np.where(games.action_mask[0] == 1, weights["policy.0.bias"][:40], -np.inf) / 0.7
-    odds = np.exp(logits) / np.exp(logits).sum()
+    expected = np.exp(logits) / np.exp(logits).sum()
     counts = np.bincount(chosen, minlength=40)
-    assert np.all(np.abs(counts - 4000 * odds) <= 5 * np.sqrt(4000 * odds) + 1e-9)
+    assert np.all(np.abs(counts - 4000 * expected) <= 5 * np.sqrt(4000 * expected) + 1e-9)
 
 
-def test_a_policy_says_for_how_many_players_it_is(saved: Path) -> None:
+def test_a_policy_refuses_other_player_counts(saved: Path) -> None:
     agent = agents.make(saved, seed=1)
     env = symphony9_v0.env(num_players=2)
     env.reset(seed=1)
@@ -104,7 +104,7 @@ def test_a_policy_says_for_how_many_players_it_is(saved: Path) -> None:
         agent.choose(env)
 
 
-def test_relu_is_known_too(tmp_path: Path) -> None:
+def test_relu_is_supported(tmp_path: Path) -> None:
     card = replace(CARD, activation="relu")
     path = tmp_path / "relu.safetensors"
     save_policy(path, card, random_weights(card))
@@ -117,7 +117,8 @@ def test_relu_is_known_too(tmp_path: Path) -> None:
     np.testing.assert_allclose(agent.network.logits(seen)[0], expected, rtol=1e-5)
 
 
-def refused(path: Path) -> str:
+def error_of(path: Path) -> str:
+    """Return the message with which a policy file is refused."""
     with pytest.raises(ValueError, match="policy ") as error:
         agents.make(path, seed=1)
     text = str(error.value)
@@ -126,46 +127,46 @@ def refused(path: Path) -> str:
     return text
 
 
-def test_damaged_files_are_refused(saved: Path) -> None:
+def test_damaged_files_are_error_of(saved: Path) -> None:
     whole = saved.read_bytes()
     for length in (0, 1, 7, 8, 100, len(whole) // 2, len(whole) - 1):
         saved.write_bytes(whole[:length])
-        assert "is no policy, or is damaged or cut short" in refused(saved)
+        assert "is not a policy, or is damaged or truncated" in error_of(saved)
     flipped = bytearray(whole)
     flipped[-20] ^= 1
     saved.write_bytes(flipped)
-    assert "is damaged: it is not what was saved" in refused(saved)
+    assert "is damaged: its content does not match its hash" in error_of(saved)
 
 
-def test_foreign_files_are_refused(tmp_path: Path) -> None:
+def test_foreign_files_are_error_of(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("not a policy")
-    assert "is no policy" in refused(text)
+    assert "is not a policy" in error_of(text)
     pickle = tmp_path / "model.zip"
     pickle.write_bytes(b"\x80\x04\x95" + bytes(200))
-    assert "is no policy" in refused(pickle)
+    assert "is not a policy" in error_of(pickle)
     other = tmp_path / "other.safetensors"
     save_file({"w": np.zeros(3, np.float32)}, other)
-    assert "but no policy of this game" in refused(other)
-    assert "is a folder" in refused(tmp_path)
-    assert "no such file" in refused(tmp_path / "missing.safetensors")
+    assert "but not a policy of this game" in error_of(other)
+    assert "is a folder" in error_of(tmp_path)
+    assert "no such file" in error_of(tmp_path / "missing.safetensors")
 
 
-def test_too_new_files_are_refused(saved: Path) -> None:
-    metadata = metadata_of(saved) | {"format": "symphony9-policy/2"}
+def test_too_new_files_are_error_of(saved: Path) -> None:
+    metadata = read_metadata(saved) | {"format": "symphony9-policy/2"}
     save_file(load_file(saved), saved, metadata)
-    assert "has format version 2; this version of symphony9_env reads 1" in refused(saved)
+    assert "has format version 2; this version of symphony9_env reads 1" in error_of(saved)
 
 
-def test_unknown_layouts_are_refused(saved: Path) -> None:
+def test_unknown_layouts_are_error_of(saved: Path) -> None:
     rewrite(saved, layout_hash="0123456789abcdef")
-    assert "unknown observation layout (version 1, 0123456789abcdef)" in refused(saved)
+    assert "unknown observation layout (version 1, 0123456789abcdef)" in error_of(saved)
     rewrite(saved, layout_version=9)
-    assert "unknown observation layout (version 9" in refused(saved)
+    assert "unknown observation layout (version 9" in error_of(saved)
 
 
 @pytest.mark.parametrize(
-    ("about", "said"),
+    ("about", "message"),
     [
         ({"hidden": None}, "its description has no 'hidden'"),
         ({"hidden": "12"}, "hidden='12'"),
@@ -180,31 +181,31 @@ def test_unknown_layouts_are_refused(saved: Path) -> None:
         ({"temperature": -1}, "temperature=-1"),
         ({"network": []}, "network=[]"),
         ({"network": "cnn"}, "network='cnn'; allowed: mlp, musicians"),
-        ({"activation": "relu"}, "is damaged: it is not what was saved"),
-        ({"num_players": [2, 3, 4]}, "is damaged: it is not what was saved"),
+        ({"activation": "relu"}, "is damaged: its content does not match its hash"),
+        ({"num_players": [2, 3, 4]}, "is damaged: its content does not match its hash"),
     ],
 )
-def test_descriptions_that_do_not_fit_are_refused(saved: Path, about: dict[str, Any], said: str) -> None:
+def test_descriptions_that_do_not_fit_are_error_of(saved: Path, about: dict[str, Any], message: str) -> None:
     rewrite(saved, **about)
-    assert said in refused(saved)
+    assert message in error_of(saved)
 
 
 def test_a_flipped_bit_anywhere_is_noticed(saved: Path) -> None:
     whole = saved.read_bytes()
     rng = np.random.default_rng(0)
     header = 8 + int.from_bytes(whole[:8], "little")
-    places = [*rng.integers(0, header, 60), *rng.integers(header, len(whole), 10)]
-    for place in map(int, places):
+    offsets = [*rng.integers(0, header, 60), *rng.integers(header, len(whole), 10)]
+    for offset in map(int, offsets):
         flipped = bytearray(whole)
-        flipped[place] ^= 1 << int(rng.integers(8))
+        flipped[offset] ^= 1 << int(rng.integers(8))
         saved.write_bytes(flipped)
-        refused(saved)
+        error_of(saved)
 
 
-def test_a_description_nested_too_deep_is_refused(saved: Path) -> None:
-    metadata = metadata_of(saved) | {"policy": "[" * 100_000}
+def test_a_description_nested_too_deep_is_error_of(saved: Path) -> None:
+    metadata = read_metadata(saved) | {"policy": "[" * 100_000}
     save_file(load_file(saved), saved, metadata)
-    assert "is damaged" in refused(saved)
+    assert "is damaged" in error_of(saved)
 
 
 def test_a_policy_without_its_value_network_plays(tmp_path: Path) -> None:
@@ -220,16 +221,16 @@ def test_a_policy_without_its_value_network_plays(tmp_path: Path) -> None:
         assert PolicyAgent.load(path, 0).network.value(seen) is not None
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_saving_to_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="can't be written"):
         save_policy(tmp_path / "none" / "x.safetensors", CARD, random_weights(CARD))
 
 
-def test_a_policy_that_can_not_be_played_is_not_saved(tmp_path: Path) -> None:
+def test_an_unusable_policy_is_not_saved(tmp_path: Path) -> None:
     path = tmp_path / "bad.safetensors"
     weights = random_weights(CARD)
     weights["policy.0.bias"][3] = np.nan
-    with pytest.raises(ValueError, match=r"'policy.0.bias' has values that are no numbers"):
+    with pytest.raises(ValueError, match=r"'policy.0.bias' has values that are not finite numbers"):
         save_policy(path, CARD, weights)
     with pytest.raises(ValueError, match="num_players"):
         save_policy(path, replace(CARD, num_players=(9,)), random_weights(CARD))

@@ -1,4 +1,4 @@
-"""What holds for every player, whatever it thinks: legal, repeatable, blind to secrets, the same in a batch."""
+"""What holds for every agent: legal, repeatable, independent of hidden information, the same in a batch."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_random_is_even_over_what_is_legal() -> None:
     assert np.all(np.abs(counts[[0, 1, 2, 3, 4, 5, 19, 20, 21]] - 6000 / 9) < 5 * (6000 / 9) ** 0.5)
 
 
-def test_agents_play_in_every_face() -> None:
+def test_agents_play_in_every_kind_of_environment() -> None:
     agent = agents.make("planner", seed=1)
     raw = symphony9_v0.raw_env(num_players=3)
     checked = symphony9_v0.env(num_players=3)
@@ -170,7 +170,7 @@ def test_agents_play_in_every_face() -> None:
 def test_where_nobody_is_to_decide_is_said() -> None:
     agent = agents.make("greedy", seed=1)
     env = symphony9_v0.env(num_players=2)
-    with pytest.raises(ValueError, match="nothing is dealt yet"):
+    with pytest.raises(ValueError, match="no game has been dealt"):
         agent.choose(env)
     env.reset(seed=1)
     env.step(38)  # illegal: ends the game

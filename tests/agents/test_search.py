@@ -1,4 +1,4 @@
-"""Search finds what is plain to see, and stays honest about what is hidden."""
+"""Search finds obvious moves and uses no hidden information."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from symphony9_env.rules.state import SELL_LAST, game_at
 from tests.scenarios import at_concert, bids, place, table
 
 
-def test_the_last_decision_is_played_right() -> None:
-    """Three dollars are a point: $1 and the $8 token sold are 3 points; kept, it is 4."""
+def test_the_last_decision_is_optimal() -> None:
+    """The $8 token is worth 4 points; sold, its $8 are worth only 2, at $3 a point."""
     env = table(2)
     place(env, phase=SELL_LAST, pending=1, round_index=5)
     game = game_at(env.states)
@@ -34,8 +34,8 @@ def test_a_single_choice_is_not_searched() -> None:
     assert NAMES[agents.make("search:1000000", seed=1).choose(env)] == "bid 0"
 
 
-def test_rivals_closed_hands_are_guessed_not_read() -> None:
-    """Whatever the others closed in their hands, the last to bid decides alike."""
+def test_closed_hands_of_rivals_are_guessed_and_not_read() -> None:
+    """The last to bid makes the same decision whatever the others hold in their hands."""
     choices = set()
     for amount in (0, 4, 8):
         env = at_concert(cubes={3: {"handel": 3}, 0: {"bach": 2}}, budget=[0, 2, 2, 2, 2, 0])
@@ -44,28 +44,29 @@ def test_rivals_closed_hands_are_guessed_not_read() -> None:
     assert len(choices) == 1
 
 
-def test_a_search_that_knows_its_rivals_beats_one_that_does_not() -> None:
-    """Against random players a tie at most; here only that the name reaches the search."""
+def test_a_search_with_a_known_rival_strategy_can_be_made_and_plays() -> None:
     env = table(3)
     assert agents.make("search:10@random", seed=1).name == "search:10@random"
     assert env.observe("player_0")["action_mask"][agents.make("search:10@random", seed=1).choose(env)]
 
 
-def test_a_node_is_found_again_and_the_table_never_fills() -> None:
-    table_, keys, *_ = search_tree.new_tree(50)
-    table_[:] = -1
-    find = getattr(search_tree._find, "py_func", search_tree._find)
+def test_a_node_is_found_again_and_the_hash_table_never_fills() -> None:
+    slots, keys, *_ = search_tree.new_tree(50)
+    slots[:] = -1
+    find = getattr(search_tree._find_node, "py_func", search_tree._find_node)
     num_nodes = 0
     for number in range(50):
-        node, num_nodes, is_new = find(table_, keys, np.uint64(number * 200), num_nodes)  # all in one slot
+        node, num_nodes, is_new = find(
+            slots, keys, np.uint64(number * 200), num_nodes
+        )  # all keys have the same first slot
         assert (node, num_nodes, is_new) == (number, number + 1, True)
     for number in range(50):
-        assert find(table_, keys, np.uint64(number * 200), num_nodes) == (number, 50, False)
+        assert find(slots, keys, np.uint64(number * 200), num_nodes) == (number, 50, False)
 
 
 @pytest.mark.parametrize("num_players", [2, 4])
 def test_search_beats_greedy(num_players: int) -> None:
-    """Twelve games in different seats; losing most of them would take luck of less than one in a thousand."""
+    """Twelve games in different seats; the probability of losing most of them is below one in a thousand."""
     from symphony9_env.arena.matches import Game, play
     from symphony9_env.options import Variant
 

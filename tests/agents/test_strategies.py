@@ -1,4 +1,4 @@
-"""What the scripted players think, on tables made for the question."""
+"""The scripted strategies' estimates and decisions, in positions made for each question."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def with_tiles(env: Any, seat: int, **compositions: int) -> None:
 
 
 def test_greedy_takes_the_composition_that_gives_most() -> None:
-    """Tile 1A gives 5 for a composition at once; the others nothing, as things stand."""
+    """Tile 1A gives 5 points for a composition at once; the other tiles give nothing in this position."""
     for musician, tiles in (("handel", "1A 2A 3A 4A 5A 6A"), ("mozart", "2A 3A 4A 1A 5A 6A")):
         env = table(scoring=in_row_order(*tiles.split()))
         for board in range(4):
@@ -50,7 +50,7 @@ def test_greedy_buys_only_what_is_worth_its_price() -> None:
     for board in range(4):
         give(env, board)
     place(env, phase=BUY_4, pending=1)
-    assert choice("greedy", env) == "take handel"  # 5 points for 4 dollars
+    assert choice("greedy", env) == "take handel"  # 5 points for $4
     give(env, 1, handel=9, bach=9, haydn=9, mozart=9, beethoven=9, schubert=9)
     assert choice("greedy", env) == "pass"  # nothing can be won
 
@@ -93,13 +93,13 @@ def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
     env = at_concert()
     game_at(env.states).money[0] = 1
     place(env)
-    assert NAMES[as_python(choices.contribute, env, 5)] == "bid 5 with 4"
-    assert NAMES[as_python(choices.contribute, env, 1)] == "bid 1"
-    assert NAMES[as_python(choices.contribute, env, 2)] == "bid 1"  # no token fits: what there is
+    assert NAMES[as_python(choices.choose_contribution, env, 5)] == "bid 5 with 4"
+    assert NAMES[as_python(choices.choose_contribution, env, 1)] == "bid 1"
+    assert NAMES[as_python(choices.choose_contribution, env, 2)] == "bid 1"  # no token fits: all coins
 
 
 def as_python(rule: Any, env: Any, *args: Any) -> Any:
-    """Call a rule of the kernel from Python: through a compiled caller, or as it is when nothing is compiled."""
+    """Call a rule of the kernel from Python: through a compiled caller, or directly if compilation is disabled."""
     import numba
 
     if not hasattr(rule, "py_func"):
@@ -109,32 +109,32 @@ def as_python(rule: Any, env: Any, *args: Any) -> Any:
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
-def test_the_planner_adds_up_what_the_others_may_give(num_players: int) -> None:
-    """Against every combination of what each rival and the bot may give, one by one."""
+def test_the_predicted_totals_are_the_sums_of_the_predicted_contributions(num_players: int) -> None:
+    """Compare with an enumeration of all contributions of the rivals and the bot."""
     env = at_concert(num_players, cubes={1: {"handel": 2}, 2: {"bach": 1}}, budget=[-2, 2, 2, 2, 0, 0])
-    by_most, by_least = as_python(bidding._what_others_give, env, 0)
-    odds = []
+    with_max, with_min = as_python(bidding._predict_total, env, 0)
+    predictions = []
     for rival in range(1, num_players):
-        guess = np.zeros(bidding.BIDS)
-        as_python(bidding._guess, env, rival, guess)
-        assert guess.sum() == pytest.approx(1)
-        odds.append(guess)
+        predicted = np.zeros(bidding.NUM_BIDS)
+        as_python(bidding._predict_bid, env, rival, predicted)
+        assert predicted.sum() == pytest.approx(1)
+        predictions.append(predicted)
     amounts = [as_python(bidding._bot_amount, env, tile) for tile in range(3)] if num_players == 2 else [0]
-    most, least = np.zeros_like(by_most), np.zeros_like(by_least)
+    most, least = np.zeros_like(with_max), np.zeros_like(with_min)
     for amount in amounts:
-        for given in product(range(bidding.BIDS), repeat=num_players - 1):
-            likely = np.prod([odds[rival][bid] for rival, bid in enumerate(given)]) / len(amounts)
-            total = -2 - bidding.LOWEST + amount + sum(given)
+        for given in product(range(bidding.NUM_BIDS), repeat=num_players - 1):
+            probability = np.prod([predictions[rival][bid] for rival, bid in enumerate(given)]) / len(amounts)
+            total = -2 - bidding.LOWEST_TOKEN + amount + sum(given)
             if total < len(most):
-                most[total, max(given) :] += likely
-                least[total, : min(given) + 1] += likely
-    np.testing.assert_allclose(by_most, most, atol=1e-12)
-    np.testing.assert_allclose(by_least, least, atol=1e-12)
-    assert by_most[:, -1].sum() == pytest.approx(1)
+                most[total, max(given) :] += probability
+                least[total, : min(given) + 1] += probability
+    np.testing.assert_allclose(with_max, most, atol=1e-12)
+    np.testing.assert_allclose(with_min, least, atol=1e-12)
+    assert with_max[:, -1].sum() == pytest.approx(1)
 
 
 def test_the_planner_spoils_a_concert_that_pays_only_others() -> None:
-    """Too much in total, and nothing is paid; without cubes there is nothing to punish."""
+    """With a total that is too high nothing is paid, and a player without cubes has no penalty to fear."""
     env = at_concert(cubes={1: {"handel": 4}, 2: {"handel": 3}, 3: {"handel": 3}}, budget=[2, 2, 2, 2, 0, 0])
     assert choice("planner", env) == "bid 8"
 
@@ -147,26 +147,26 @@ def test_the_planner_pays_for_a_concert_that_pays_it_well() -> None:
     assert int(choice("planner", env).split()[1]) >= 2
 
 
-def test_the_planner_foresees_what_tiles_will_count() -> None:
+def test_the_planner_estimates_what_tiles_will_count() -> None:
     env = table(scoring=in_row_order("1A", "2A", "3A", "4B", "5B", "6A"))
-    worth = [as_python(valuation.points_of_next_tile, env, 0, row, 3.0) for row in range(6)]
-    death = [as_python(valuation.chance_of_death, env, row) for row in range(6)]
-    assert worth[0] - death[0] == pytest.approx(5)
-    assert worth[1] - death[1] == pytest.approx(6 * valuation.SUCCESSES_A_ROUND)  # one point a success at level 1
-    assert worth[2] - death[2] == pytest.approx(3 * 3.0)  # three points a dead musician
-    assert worth[3] - death[3] == pytest.approx(20 * (1 - 5 * valuation.RANKS_SHIFT))
+    points = [as_python(valuation.next_composition_points, env, 0, row, 3.0) for row in range(6)]
+    death = [as_python(valuation.death_probability, env, row) for row in range(6)]
+    assert points[0] - death[0] == pytest.approx(5)
+    assert points[1] - death[1] == pytest.approx(6 * valuation.SUCCESSES_PER_ROUND)  # one point a success at level 1
+    assert points[2] - death[2] == pytest.approx(3 * 3.0)  # three points a dead musician
+    assert points[3] - death[3] == pytest.approx(20 * (1 - 5 * valuation.RANK_DOUBT_PER_ROUND))
     with_tiles(env, 0, beethoven=1)
-    second = as_python(valuation.points_of_next_tile, env, 0, 4, 3.0)
-    pairs = 6 * valuation.PAIRS_A_ROUND
-    assert (worth[4] - death[4], second - death[4]) == pytest.approx((2 * pairs, 1 * pairs))  # level 1, and one more
+    second = as_python(valuation.next_composition_points, env, 0, 4, 3.0)
+    pairs = 6 * valuation.PAIRS_PER_ROUND
+    assert (points[4] - death[4], second - death[4]) == pytest.approx((2 * pairs, 1 * pairs))  # level 1, and one more
 
 
-def test_an_empty_track_is_a_sure_death() -> None:
+def test_an_empty_track_is_a_certain_death() -> None:
     env = table(tracks={"handel": [[3, 0], [4, 6]]})
-    assert 0 < as_python(valuation.chance_of_death, env, 0) < 1
+    assert 0 < as_python(valuation.death_probability, env, 0) < 1
     game_at(env.states).cubes_left[0] = 0
-    assert as_python(valuation.chance_of_death, env, 0) == 1
-    assert as_python(valuation.chance_of_death, env, 1) == 0  # nineteen cubes on the track
+    assert as_python(valuation.death_probability, env, 0) == 1
+    assert as_python(valuation.death_probability, env, 1) == 0  # nineteen cubes on the track
 
 
 def test_the_planner_gives_the_bot_what_hurts_the_rival() -> None:

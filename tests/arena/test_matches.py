@@ -8,30 +8,31 @@ import numpy as np
 import pytest
 
 from symphony9_env import agents, symphony9_v0
-from symphony9_env.agents import Agent
+from symphony9_env.agents import Agent, AgentFailed, AgentMessage, ExternalAgent
 from symphony9_env.agents.base import Positions, Rows
-from symphony9_env.arena.games_csv import lines_of, record_of
-from symphony9_env.arena.matches import Game, Schedule, play, tables
+from symphony9_env.agents.transports import FunctionTransport
+from symphony9_env.arena.games_csv import make_game_record, make_rows
+from symphony9_env.arena.matches import Game, Schedule, list_lineups, play
 from symphony9_env.options import Variant
 from symphony9_env.records import replay
 from symphony9_env.rules.state import OUTCOMES
 
 
-def test_tables_of_fewer_agents_than_seats_are_all_compositions() -> None:
-    assert tables(2, 4) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
-    assert tables(1, 3) == [(0, 0, 0)]
-    assert len(tables(3, 4)) == 3
+def test_lineups_of_fewer_agents_than_seats_are_all_compositions() -> None:
+    assert list_lineups(2, 4) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
+    assert list_lineups(1, 3) == [(0, 0, 0)]
+    assert len(list_lineups(3, 4)) == 3
 
 
-def test_tables_of_more_agents_than_seats_are_all_groups() -> None:
-    assert tables(4, 4) == [(0, 1, 2, 3)]
-    assert len(tables(6, 4)) == 15
-    assert len(tables(5, 2)) == 10
+def test_lineups_of_more_agents_than_seats_are_all_groups() -> None:
+    assert list_lineups(4, 4) == [(0, 1, 2, 3)]
+    assert len(list_lineups(6, 4)) == 15
+    assert len(list_lineups(5, 2)) == 10
 
 
 def test_one_against_rest_is_every_ordered_pair() -> None:
-    assert tables(2, 4, "one-against-rest") == [(0, 1, 1, 1), (1, 0, 0, 0)]
-    assert tables(3, 2, "first-against-rest") == [(0, 1), (0, 2)]
+    assert list_lineups(2, 4, "one-against-rest") == [(0, 1, 1, 1), (1, 0, 0, 0)]
+    assert list_lineups(3, 2, "first-against-rest") == [(0, 1), (0, 2)]
     with pytest.raises(ValueError, match="needs two agents"):
         Schedule(1, 4, 0, "one-against-rest")
 
@@ -61,8 +62,8 @@ def test_a_longer_tournament_begins_like_a_shorter_one() -> None:
     one, other = Schedule(3, 4, seed=5), Schedule(3, 4, seed=5)
     assert [one.game(n) for n in range(20)] == [other.game(n) for n in range(20)]
     assert one.game(4) != Schedule(3, 4, seed=6).game(4)
-    assert one.rounded(1) == one.round_size == 12
-    assert one.rounded(13) == 24
+    assert one.round_up(1) == one.round_size == 12
+    assert one.round_up(13) == 24
 
 
 def test_batches_change_nothing() -> None:
@@ -84,7 +85,7 @@ def test_games_are_those_of_the_environment() -> None:
     for move in played.moves:
         assert players[env.deciding_seat].choose(env) == move
         env.step(move)
-    assert env.record() == record_of(played, Variant(num_players=2))
+    assert env.record() == make_game_record(played, Variant(num_players=2))
     assert env.states.tobytes() == played.final.tobytes()
 
 
@@ -101,6 +102,24 @@ def test_an_agent_that_breaks_the_rules_is_named() -> None:
         play([Game(0, 0, 1, (0, 0))], [Cheat()], Variant(num_players=2))
 
 
+def test_a_game_in_which_an_agent_fails_is_forfeited_and_the_others_are_played() -> None:
+    """It fails in its third round, in the games in which it has the first seat."""
+
+    def decide(message: AgentMessage) -> str:
+        if message["seat"] == 0 and message["view"]["position"]["round"] == 3:
+            raise RuntimeError("no idea")
+        return min(message["legal"], key=int)
+
+    players = [ExternalAgent(FunctionTransport(decide), "own"), agents.make("greedy", seed=1)]
+    games = [Game(number, 0, 77, seats) for number, seats in enumerate([(0, 1), (1, 0), (0, 1)])]
+    with pytest.raises(AgentFailed, match="agent 'own' raised"):
+        play(games, players, Variant(num_players=2))
+    played = play(games, players, Variant(num_players=2), may_forfeit=True)
+    assert [one.forfeit for one in played] == ["raised RuntimeError: no idea", None, "raised RuntimeError: no idea"]
+    assert played[0].moves == played[2].moves
+    assert played[1].moves == play(games[1:2], players, Variant(num_players=2))[0].moves
+
+
 @pytest.mark.parametrize("num_players", [2, 3, 4])
 def test_lines_tell_what_happened(num_players: int) -> None:
     options = Variant(num_players=num_players)
@@ -108,8 +127,8 @@ def test_lines_tell_what_happened(num_players: int) -> None:
     players = [agents.make(name, seed=1) for name in names]
     game = Game(3, 1, 99, tuple([0, 1, 0, 1][:num_players]))
     played = play([game], players, options)[0]
-    lines = lines_of(played, names, options)
-    record = record_of(played, options)
+    lines = make_rows(played, names, options)
+    record = make_game_record(played, options)
     *_, last = replay(record)
     assert [line["score"] for line in lines] == record["result"]["scores"]
     for seat, line in enumerate(lines):

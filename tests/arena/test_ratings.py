@@ -1,4 +1,4 @@
-"""The rating method finds the truth where the truth is known, and says how sure it is."""
+"""Ratings recover known strengths, and their intervals cover the truth as often as they claim."""
 
 from __future__ import annotations
 
@@ -7,86 +7,89 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from symphony9_env.arena.ratings import AVERAGE, ELO, choices_of, rate, strengths, win_rate
+from symphony9_env.arena.ratings import AVERAGE, ELO, count_choices, fit_strengths, rate, win_rate
 
 Ints = NDArray[np.int64]
 
 
-def made_up(
+def simulate_games(
     theta: list[float], num_deals: int, rng: np.random.Generator, seats: int = 4, luck: float = 0.0
 ) -> tuple[Ints, Ints, Ints]:
-    """Games by known strengths: each deal in `seats` rotations; `luck` makes a seat's cards good in all of them."""
+    """Draw games from known strengths, each deal in `seats` rotations.
+
+    `luck` is the standard deviation of the advantage that a seat's cards give in all rotations of a deal.
+    """
     agents, ranks, deals = [], [], []
     for deal in range(num_deals):
         order = rng.permutation(len(theta))[:seats] if len(theta) >= seats else rng.integers(len(theta), size=seats)
         cards = rng.normal(0, luck, seats)
         for turn in range(seats):
             at = np.roll(order, turn)
-            noise = rng.gumbel(size=seats)  # the order of strength + noise is Plackett-Luce's
-            place = np.argsort(-(np.array(theta)[at] + cards + noise))
+            noise = rng.gumbel(size=seats)  # ordering strengths with Gumbel noise is the Plackett-Luce model
+            finish = np.argsort(-(np.array(theta)[at] + cards + noise))
             rank = np.empty(seats, np.int64)
-            rank[place] = np.arange(1, seats + 1)
+            rank[finish] = np.arange(1, seats + 1)
             agents.append(at)
             ranks.append(rank)
             deals.append(deal)
     return np.array(agents), np.array(ranks), np.array(deals)
 
 
-def test_it_agrees_with_an_independent_fit() -> None:
-    agents, ranks, deals = made_up([1.0, 0.3, -0.2, -1.1, 0.0], 60, np.random.default_rng(1))
+def test_strengths_agree_with_an_independent_implementation() -> None:
+    agents, ranks, deals = simulate_games([1.0, 0.3, -0.2, -1.1, 0.0], 60, np.random.default_rng(1))
     orders = [tuple(row[np.argsort(rank)].tolist()) for row, rank in zip(agents, ranks, strict=True)]
     theirs = choix.opt_rankings(5, orders, tol=1e-9)
-    choices = choices_of(agents, ranks, deals, 5)
-    ours = strengths(choices, np.ones((1, len(choices.counts))))[0]
-    np.testing.assert_allclose(ours, theirs - theirs.mean(), atol=0.03)  # the prior is weak, not nothing
+    choices = count_choices(agents, ranks, deals, 5)
+    ours = fit_strengths(choices, np.ones((1, len(choices.counts))))[0]
+    np.testing.assert_allclose(ours, theirs - theirs.mean(), atol=0.03)  # our prior is weak, but it is there
 
 
 def test_known_strengths_are_recovered() -> None:
     theta = np.array([1.5, 0.5, 0.0, -0.7, -1.3])
-    agents, ranks, deals = made_up(theta.tolist(), 4000, np.random.default_rng(2))
+    agents, ranks, deals = simulate_games(theta.tolist(), 4000, np.random.default_rng(2))
     for estimate, true in zip(rate(agents, ranks, deals, 5), theta - theta.mean(), strict=True):
         assert estimate.value == pytest.approx(AVERAGE + ELO * true, abs=15)
         assert estimate.low < estimate.value < estimate.high
 
 
 def test_two_agents_in_four_seats_are_rated_too() -> None:
-    agents, ranks, deals = made_up([0.6, -0.6], 2000, np.random.default_rng(3))
+    agents, ranks, deals = simulate_games([0.6, -0.6], 2000, np.random.default_rng(3))
     first, second = rate(agents, ranks, deals, 2)
     assert first.value - second.value == pytest.approx(ELO * 1.2, abs=20)
 
 
 @pytest.mark.parametrize("luck", [0.0, 0.7])
 def test_intervals_cover_the_truth_as_often_as_they_say(luck: float) -> None:
-    """95 % intervals in 200 simulations; with luck in the cards as well, which games of one deal share."""
+    """200 simulations, without and with luck in the cards, which the games of one deal share."""
     rng = np.random.default_rng(5)
     theta = np.array([0.9, 0.2, -0.3, -0.8])
-    truth = theta if luck == 0 else _with_luck(theta, luck)
+    truth = theta if luck == 0 else _fit_with_luck(theta, luck)
     covered = []
     for run in range(200):
-        estimates = rate(*made_up(theta.tolist(), 60, rng, luck=luck), 4, seed=run, resamples=200)
+        estimates = rate(*simulate_games(theta.tolist(), 60, rng, luck=luck), 4, seed=run, resamples=200)
         for estimate, true in zip(estimates, truth - truth.mean(), strict=True):
             covered.append(estimate.low <= AVERAGE + ELO * true <= estimate.high)
     assert 0.90 <= np.mean(covered) <= 0.99
 
 
-def _with_luck(theta: NDArray[np.float64], luck: float) -> NDArray[np.float64]:
-    """What strengths come to when cards add chance of their own: the fit over very many deals."""
-    agents, ranks, deals = made_up(theta.tolist(), 20000, np.random.default_rng(9), luck=luck)
-    choices = choices_of(agents, ranks, np.zeros_like(deals), 4)
-    truth: NDArray[np.float64] = strengths(choices, np.ones((1, 1)))[0]
+def _fit_with_luck(theta: NDArray[np.float64], luck: float) -> NDArray[np.float64]:
+    """Return the strengths that the fit tends to when cards add luck: the fit over very many deals."""
+    agents, ranks, deals = simulate_games(theta.tolist(), 20000, np.random.default_rng(9), luck=luck)
+    choices = count_choices(agents, ranks, np.zeros_like(deals), 4)
+    truth: NDArray[np.float64] = fit_strengths(choices, np.ones((1, 1)))[0]
     return truth
 
 
 def test_ties_count_half_for_each_order() -> None:
     agents = np.array([[0, 1]] * 4)
-    tied = choices_of(agents, np.array([[1, 1]] * 4), np.arange(4), 2)
-    split = choices_of(agents, np.array([[1, 2], [2, 1]] * 2), np.arange(4), 2)
+    tied = count_choices(agents, np.array([[1, 1]] * 4), np.arange(4), 2)
+    split = count_choices(agents, np.array([[1, 2], [2, 1]] * 2), np.arange(4), 2)
     once = np.ones((1, 4))
-    np.testing.assert_allclose(strengths(tied, once), strengths(split, once), atol=1e-9)
-    np.testing.assert_allclose(strengths(tied, once), 0, atol=1e-9)
+    np.testing.assert_allclose(fit_strengths(tied, once), fit_strengths(split, once), atol=1e-9)
+    np.testing.assert_allclose(fit_strengths(tied, once), 0, atol=1e-9)
 
 
-def test_who_never_loses_has_a_finite_rating() -> None:
+def test_an_agent_that_never_loses_has_a_finite_rating() -> None:
     agents, ranks = np.array([[0, 1]] * 50), np.array([[1, 2]] * 50)
     first, second = rate(agents, ranks, np.arange(50), 2)
     assert 1500 < first.value < 4000
@@ -95,29 +98,29 @@ def test_who_never_loses_has_a_finite_rating() -> None:
 
 @pytest.mark.parametrize(("rate_", "same"), [(0.25, 0.0), (0.6, 0.5), (0.97, 0.0), (0.99, 1.0)])
 def test_win_rate_intervals_cover_the_truth(rate_: float, same: float) -> None:
-    """Also when games of a deal go alike (`same`: how often all four do)."""
+    """`same` is the share of deals whose four games all have the same result."""
     rng = np.random.default_rng(6)
     deals = np.repeat(np.arange(100), 4)
     covered = 0
     for _ in range(400):
-        alike = np.repeat(rng.random(100) < same, 4)
-        shares = np.where(alike, np.repeat(rng.random(100) < rate_, 4), rng.random(400) < rate_).astype(float)
+        equal = np.repeat(rng.random(100) < same, 4)
+        shares = np.where(equal, np.repeat(rng.random(100) < rate_, 4), rng.random(400) < rate_).astype(float)
         estimate = win_rate(shares, deals)
         covered += estimate.low <= rate_ <= estimate.high
     assert covered / 400 >= 0.90
-    if rate_ < 0.99:  # near certainty the interval is on the safe side
+    if rate_ < 0.99:  # near certainty the interval is wider than needed
         assert covered / 400 <= 0.99
 
 
-def test_a_clean_sweep_is_not_certainty() -> None:
+def test_winning_every_game_does_not_make_the_interval_a_point() -> None:
     estimate = win_rate(np.ones(400), np.repeat(np.arange(100), 4))
     assert estimate.value == 1
-    assert estimate.low == pytest.approx(100 / (100 + 1.959964**2))  # Wilson's, a game a deal
+    assert estimate.low == pytest.approx(100 / (100 + 1.959964**2))  # Wilson's interval with one game a deal
     assert estimate.high == 1
 
 
 def test_rotations_that_balance_out_make_intervals_narrower() -> None:
-    """Each agent wins once in each deal, whatever the cards: that is worth more than 400 separate games."""
+    """Each agent wins once in each deal, whatever the cards: more informative than 400 separate games."""
     deals = np.repeat(np.arange(100), 4)
     balanced = win_rate(np.tile([1.0, 0, 0, 0], 100), deals)
     independent = win_rate((np.random.default_rng(0).random(400) < 0.25).astype(float), np.arange(400))

@@ -126,8 +126,8 @@ def test_torchrl_plays_the_same_game(record: Record) -> None:
 
 def test_tianshou_plays_the_same_game(record: Record) -> None:
     tianshou = pytest.importorskip("tianshou.env.pettingzoo_env")
-    table = symphony9_v0.env(**options_of(record))
-    env = tianshou.PettingZooEnv(table)
+    aec = symphony9_v0.env(**options_of(record))
+    env = tianshou.PettingZooEnv(aec)
     shown, _ = env.reset(**deal_of(record))
     rewards, over = [0.0] * record["num_players"], False
     for moment in moments(record):
@@ -139,7 +139,7 @@ def test_tianshou_plays_the_same_game(record: Record) -> None:
         assert np.array_equal(shown["obs"], moment.observations[moment.seat])
         assert np.array_equal(shown["mask"], moment.mask.astype(bool))
         shown, rewards, over, _, _ = env.step(np.int64(moment.action))
-    assert table.record() == without_legal(record)
+    assert aec.record() == without_legal(record)
 
 
 class Follower(Agent):
@@ -173,9 +173,9 @@ def test_every_seat_of_the_gymnasium_environment_sees_the_same_game(record: Reco
         assert np.array_equal(observation, every[-1].observations[seat])
         assert total == pytest.approx(sum(moment.rewards[seat] for moment in every))
         assert {key: info[key] for key in ("score", "rank", "breakdown")} == end.infos[f"player_{seat}"]
-        table = env.unwrapped
-        assert isinstance(table, SingleSeatEnv)
-        assert table.record() == without_legal(record)
+        unwrapped = env.unwrapped
+        assert isinstance(unwrapped, SingleSeatEnv)
+        assert unwrapped.record() == without_legal(record)
 
 
 # The examples.
@@ -231,7 +231,7 @@ def test_the_torchrl_example_pays_every_seat_at_the_end_of_each_game() -> None:
     ends = frames["next", "done"][:, 0]
     assert ends.sum() >= 3
     for seat in range(3):
-        own = module.own_decisions(frames, seat)
+        own = module.extract_decisions(frames, seat)
         over = own["next", "done"][:, 0]
         paid = frames["next", "agents", "reward"][ends][:, seat]
         known = int(over.sum())  # the last game's may lie after the last known decision

@@ -85,7 +85,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*files, "--dataset", "symphony9/both-v0", "--ledger"]) == 0
     assert "symphony9/both-v0: 8 episodes" in capsys.readouterr().out
     assert main([*files, "--dataset", "symphony9/both-v0"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

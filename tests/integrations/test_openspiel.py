@@ -39,7 +39,7 @@ def at_closed_hands(game: Any) -> Any:
     """A state in which the player to decide has somebody's closed hand before him."""
     for moves in range(200):
         state = played(game, moves)
-        if (state.table["hand"][0] >= 0).any():
+        if (state.states["hand"][0] >= 0).any():
             return state
     raise AssertionError("nobody closed a hand")
 
@@ -74,7 +74,7 @@ def test_a_record_of_an_independent_implementation(path: Path) -> None:
     state.apply_action(0)
     env = symphony9_v0.raw_env(num_players=record["num_players"], discussion=record["discussion"])
     env.reset(options={"setup": record["setup"]})
-    state.table[:] = env.states
+    state.states[:] = env.states
     for (agent, name), legal in zip(record["actions"], record["legal"], strict=True):
         assert agent == f"player_{state.current_player()}"
         named = {state.action_to_string(action): action for action in state.legal_actions()}
@@ -105,7 +105,7 @@ def test_closed_hands_and_coming_tokens_are_in_nobody_else_s_information() -> No
         assert other.information_state_tensor(me) == seen
         assert other.legal_actions() == state.legal_actions()
     budgets = {
-        tuple(state.resample_from_infostate(me, np.random.default_rng(n).random).table["budget"][0]) for n in range(20)
+        tuple(state.resample_from_infostate(me, np.random.default_rng(n).random).states["budget"][0]) for n in range(20)
     }
     assert len(budgets) > 1  # drawn anew, not the true ones
 

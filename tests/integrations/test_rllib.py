@@ -33,7 +33,7 @@ from tests.scenarios import scores
 from training import rllib, rllib_modules
 from training.checkpoints import RunFolder
 from training.config import Settings, parse_settings
-from training.network import make_card, weights_of
+from training.network import export_weights, make_card
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning"),
@@ -45,7 +45,7 @@ TINY: dict[str, Any] = {
     "num_threads": 1,
     "game": {"num_players": 3},
     "network": {"hidden": [8, 8, 8]},
-    "ppo": {"num_games": 4, "num_steps": 32, "batch_size": 64, "num_epochs": 2},
+    "ppo": {"n_envs": 4, "n_steps": 32, "batch_size": 64, "n_epochs": 2},
     "opponents": {"snapshot_every": 200, "max_snapshots": 2},
     "evaluation": {"every": 300, "games": 6, "opponents": ["random"]},
 }
@@ -161,7 +161,7 @@ def test_the_module_keeps_to_the_mask_and_exports_as_it_is(tmp_path: Path, netwo
     for _ in range(20):
         assert legal[np.arange(64), drawn.sample().numpy()].all()
     path = tmp_path / "policy.safetensors"
-    agents.save_policy(path, make_card(chosen, {}), weights_of(module.policy))
+    agents.save_policy(path, make_card(chosen, {}), export_weights(module.policy))
     saved = PolicyAgent.load(path, 0).network
     np.testing.assert_allclose(
         saved.logits(games.observation)[:, : legal.shape[1]][legal], logits.numpy()[legal], atol=1e-4
@@ -253,14 +253,14 @@ def test_a_run_stops_goes_on_and_exports(
 
     def stopped(training: rllib.Run) -> None:
         update(training)
-        training.stop_asked = True  # as Ctrl-C does
+        training.stop_requested = True  # as Ctrl-C does
 
     out = tmp_path / "run"
     monkeypatch.setattr(rllib.Run, "update", stopped)
     command = ["--config", config(tmp_path), "--out", str(out), "--runners", "1"]
     assert run("rllib", lambda: rllib.main(command)) == 130
     told = capsys.readouterr()
-    assert "not used with RLlib: opponents.fixed, warm_start" in told.err
+    assert "not supported with RLlib: opponents.fixed, behaviour_cloning" in told.err
     assert f"python -m training.rllib --resume {out} --runners 1" in told.out
     first = json.loads((out / "checkpoint.json").read_text())
     assert 0 < first["steps"] < TINY["total_steps"]
@@ -272,7 +272,7 @@ def test_a_run_stops_goes_on_and_exports(
 
     def watched(training: rllib.Run, checkpoint: Path) -> None:
         restore(training, checkpoint)
-        restored.append((training.exported()[1], training.algorithm.iteration))
+        restored.append((training.export_policy()[1], training.algorithm.iteration))
 
     monkeypatch.setattr(rllib.Run, "_restore", watched)
     assert run("rllib", lambda: rllib.main(["--resume", str(out), "--runners", "0"])) == 0
@@ -283,7 +283,7 @@ def test_a_run_stops_goes_on_and_exports(
     assert last["steps"] >= TINY["total_steps"] > first["steps"]
     assert last["snapshots"] > 2
     assert [path.name for path in out.glob("checkpoint-*")] == [last["checkpoint"]]
-    assert "alone against a table of" in capsys.readouterr().out
+    assert "learner alone against" in capsys.readouterr().out
 
     card, weights = agents.load_policy(out / "last.safetensors")
     assert card.training["steps"] == last["steps"]
@@ -294,9 +294,9 @@ def test_a_run_stops_goes_on_and_exports(
     capsys.readouterr()
     for given, said in (
         (["--resume", str(tmp_path / "none")], "no such folder"),
-        (["--resume", str(tmp_path)], "no checkpoint.json there"),
-        (["--resume", str(out), "seed=3"], "takes no settings"),
-        (["--config", config(tmp_path), "--out", str(out)], "holds a run"),
+        (["--resume", str(tmp_path)], "the folder contains no checkpoint.json"),
+        (["--resume", str(out), "seed=3"], "cannot be combined with"),
+        (["--config", config(tmp_path), "--out", str(out)], "already contains a run"),
         (["--config", config(tmp_path), "--out", str(tmp_path / "x"), "--runners", "-1"], "allowed: 0 or more"),
         (["--config", config(tmp_path), "--out", str(tmp_path / "x"), "--address", "127.0.0.1:1"], "no Ray cluster"),
     ):
@@ -338,14 +338,14 @@ def test_snapshots_take_turns_and_reach_the_runners(local: None, tmp_path: Path)
 def test_a_saved_policy_can_be_the_beginning(local: None, tmp_path: Path) -> None:
     training = rllib.Run(settings(), RunFolder(tmp_path / "one"), runners=0)
     training.update()
-    card, weights = training.exported()
+    card, weights = training.export_policy()
     training.close()
     path = tmp_path / "begun.safetensors"
     agents.save_policy(path, card, weights)
     again = rllib.Run(settings(start_from=str(path)), RunFolder(tmp_path / "two"), runners=0)
-    assert all(np.array_equal(values, weights[name]) for name, values in again.exported()[1].items())
+    assert all(np.array_equal(values, weights[name]) for name, values in again.export_policy()[1].items())
     again.close()
-    with pytest.raises(ValueError, match=r"start_from: .* is not that of this run"):
+    with pytest.raises(ValueError, match=r"start_from: .* differs from this run"):
         rllib.Run(settings(start_from=str(path), network={"hidden": [9, 9, 9]}), RunFolder(tmp_path / "x"), runners=0)
 
 
@@ -353,7 +353,7 @@ def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, mo
     folder = RunFolder(tmp_path)
     training = rllib.Run(settings(), folder, runners=0)
     training.save()
-    before = rllib.pointer(folder).read_text()
+    before = rllib.pointer_path(folder).read_text()
     training.update()
 
     def full(target: Path) -> None:
@@ -362,9 +362,9 @@ def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, mo
         raise OSError("No space left on device")
 
     monkeypatch.setattr(training.algorithm, "save_to_path", full)
-    with pytest.raises(ValueError, match=r"No space left on device.*the save before stands"):
+    with pytest.raises(ValueError, match=r"No space left on device.*the previous checkpoint is unchanged"):
         training.save()
-    assert rllib.pointer(folder).read_text() == before
+    assert rllib.pointer_path(folder).read_text() == before
     monkeypatch.undo()
     training.close()
     again = rllib.Run(settings(), folder, 0, json.loads(before))
@@ -408,21 +408,21 @@ def test_training_goes_on_when_a_node_is_lost_and_takes_a_new_one_in(
     places = group.foreach_env_runner(lambda _: ray.get_runtime_context().get_node_id(), local_env_runner=False)
     assert len(set(places)) == 2
     training.update()
-    assert training.up == 2
+    assert training.healthy_runners == 2
     cluster.remove_node(worker, allow_graceful=False)
     steps = [training.num_timesteps]
     for _ in range(3):
         training.update()
         steps.append(training.num_timesteps)
     assert steps == sorted(set(steps))
-    assert training.up == 1
-    assert "1 of 2 runners are there" in capsys.readouterr().err
+    assert training.healthy_runners == 1
+    assert "1 of 2 runners are available" in capsys.readouterr().err
     training.save()
     cluster.add_node(num_cpus=1)
     for _ in range(100):
         training.update()
-        if training.up == 2:
+        if training.healthy_runners == 2:
             break
-    assert training.up == 2
-    assert "2 of 2 runners are there" in capsys.readouterr().err
+    assert training.healthy_runners == 2
+    assert "2 of 2 runners are available" in capsys.readouterr().err
     training.close()

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from symphony9_env import agents, symphony9_v0
+from symphony9_env import agents, records, symphony9_v0
 from symphony9_env.actions import NAMES
+from symphony9_env.events import EventBuffer, opening_events, see
+from symphony9_env.views.game_log import log_lines
 
 ta = pytest.importorskip("textarena")
 
@@ -24,8 +26,8 @@ def play(env: Any, num_players: int, seed: int, words: str = "") -> list[tuple[i
     planner, done, seen = agents.make("planner", seed=1), False, []
     while not done:
         player, text = env.get_observation()
-        assert player == env.env.states.deciding_seat
-        action = planner.choose(env.env.states)
+        assert player == env.env.game.deciding_seat
+        action = planner.choose(env.env.game)
         seen.append((player, text, action))
         done, _ = env.step(f"Let me think. [{NAMES[action]}{words if action >= 40 else ''}]")
     return seen
@@ -47,7 +49,7 @@ def test_scripted_text_players_play_the_same_game_as_in_the_environment(num_play
     assert not any(info[seat]["invalid_move"] for seat in range(num_players))
 
 
-def test_a_seat_is_told_rules_moves_and_its_own_table_and_no_closed_hand() -> None:
+def test_a_seat_reads_the_rules_the_log_and_its_own_view_but_no_closed_hand() -> None:
     seen = play(make(), 4, seed=3)
     assert all("4 patrons sponsor musicians" in text for _, text, _ in seen)
     assert all(f"You are player_{player}." in text and "Legal actions:" in text for player, text, _ in seen)
@@ -55,6 +57,30 @@ def test_a_seat_is_told_rules_moves_and_its_own_table_and_no_closed_hand() -> No
     assert any(line.endswith(": closes a hand") for line in moves)
     assert not any(": bid" in line for line in moves)
     assert any("Last concert:" in text for _, text, _ in seen)
+
+
+@pytest.mark.parametrize("num_players", [2, 4])
+def test_a_seat_reads_the_log_of_what_it_may_see(num_players: int) -> None:
+    env = make()
+    seen = play(env, num_players, seed=3)
+    log = replay_log(env.env.record(), seat=seen[-1][0])
+    text = seen[-1][1]
+    assert all(line in text for line in log)
+    assert "Round 6" in log
+    assert any(" class concert by " in line or "the concert fails" in line for line in log)
+    assert any(line.startswith("bot: gave $") for line in log) == (num_players == 2)
+
+
+def replay_log(record: Any, seat: int) -> list[str]:
+    """Return the lines of a game's log before its last move, as a seat may see them."""
+    buffer, lines = EventBuffer(), []
+    for number, env in enumerate(records.replay(record)):
+        env.event_buffer = buffer
+        events = see(buffer.read() if number else opening_events(env.states), seat)
+        if number < len(record["actions"]):
+            lines += [(line["seat"], line["text"]) for line in log_lines(events)]
+    names = [*(f"player_{number}: " for number in range(record["num_players"])), "bot: "]
+    return [text if who is None else names[who] + text for who, text in lines]
 
 
 def test_announcements_are_talk_and_their_words_are_heard() -> None:
@@ -67,7 +93,7 @@ def test_announcements_are_talk_and_their_words_are_heard() -> None:
 def test_an_illegal_reply_is_asked_again_and_then_loses_the_game() -> None:
     env = make(error_allowance=2)
     env.reset(num_players=3, seed=7)
-    seat = env.env.states.deciding_seat
+    seat = env.env.game.deciding_seat
     for _ in range(2):
         done, _ = env.step("[fly to the moon]")
         assert not done
@@ -88,7 +114,7 @@ def test_a_legal_reply_makes_up_for_errors() -> None:
     env.reset(num_players=2, seed=7)
     for _ in range(5):
         assert env.step("what?") == (False, {})
-        done, _ = env.step(f"[{env.env.states.observe(env.env.states.agent_selection)['action_mask'].argmax()}]")
+        done, _ = env.step(f"[{env.env.game.observe(env.env.game.agent_selection)['action_mask'].argmax()}]")
         assert not done
 
 

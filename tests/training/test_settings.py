@@ -1,4 +1,4 @@
-"""Settings: what is wrong is refused, with the nearest right name."""
+"""Settings: derived options, overrides, and error messages with the nearest known name."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from training.config import Settings, load_settings
-from training.train import listed
+from symphony9_env.components import PLAYER_COUNT_RULES
+from symphony9_env.options import OPTION_FIELDS, make_options
+from training.config import GameSettings, Settings, list_settings, load_settings
 
 CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.yaml"))
 
@@ -24,55 +25,77 @@ def test_the_shipped_configs_are_valid(path: Path) -> None:
     assert load_settings(path).total_steps > 0
 
 
-def test_the_command_line_changes_the_file(config: Path) -> None:
-    changes = ["seed=3", "game.num_players=2", "network.hidden=[8,8,8]", "opponents.fixed.greedy=0.5"]
-    settings = load_settings(config, changes)
+def test_the_command_line_overrides_the_file(config: Path) -> None:
+    overrides = ["seed=3", "game.num_players=2", "network.hidden=[8,8,8]", "opponents.fixed.greedy=0.5"]
+    settings = load_settings(config, overrides)
     assert (settings.total_steps, settings.seed, settings.ppo.learning_rate) == (1000, 3, 0.001)
     assert (settings.game.num_players, settings.network.hidden) == (2, (8, 8, 8))
     assert settings.opponents.fixed == {"greedy": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("override", "expected"),
     [
         (
             "ppo.learning_rat=1",
-            r"unknown setting 'ppo.learning_rat'; did you mean 'learning_rate'\? allowed: num_games",
+            r"unknown setting 'ppo.learning_rat'; did you mean 'learning_rate'\? allowed: n_envs",
         ),
         ("totalsteps=5", r"unknown setting 'totalsteps'; did you mean 'total_steps'\?"),
         ("total_steps=0", "total_steps=0; "),
         ("total_steps=many", "total_steps='many'; "),
-        ("game.num_players=5", "num_players=5; allowed: 2, 3, 4"),
+        ("game.num_players=5", "game: num_players=5; allowed: 2, 3, 4"),
         ("game=4", "game=4; "),
-        ("ppo.batch_size=1000000", "ppo.batch_size=1000000; allowed: up to num_games × num_steps"),
+        ("ppo.batch_size=1000000", "ppo.batch_size=1000000; allowed: up to n_envs \\* n_steps"),
         ("opponents.fixed.planer=1", "unknown agent 'planer'; did you mean 'planner'"),
         ("opponents={latest: 0, past: 0, fixed: {}}", "all weights are 0"),
         ("evaluation.opponents=[nobody]", "unknown agent 'nobody'"),
         ("network.hidden=[8]", "three sizes"),
         ("network.kind=cnn", "network.kind='cnn'; "),
-        ("seed", "'seed'; needed: a setting as name=value"),
+        ("game.ledgr=true", r"unknown setting 'game.ledgr'; did you mean 'ledger'\? allowed: num_players"),
+        ("game.reward=score", "unknown setting 'game.reward'"),
+        ("game.tracks=new", "game: tracks='new'; allowed: 'historical', 'random'"),
+        ("seed", "'seed'; expected a setting as name=value"),
         ("seed.more=1", "seed={'more': 1}"),
-        ("total_steps.more=1", "total_steps has no settings of its own"),
+        ("total_steps.more=1", "total_steps is not a section of settings"),
     ],
 )
-def test_wrong_settings_are_refused_in_one_line(config: Path, change: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said) as error:
-        load_settings(config, [change])
+def test_wrong_settings_are_refused_in_one_line(config: Path, override: str, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected) as error:
+        load_settings(config, [override])
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("a: [", "is no YAML"), ("- 1", "needed: settings by name"), (None, "can't be read")]
+    ("text", "expected"),
+    [("a: [", "not valid YAML"), ("- 1", "expected a mapping of settings"), (None, "cannot be read")],
 )
-def test_files_that_are_no_settings_are_refused(tmp_path: Path, text: str | None, said: str) -> None:
+def test_files_without_settings_are_refused(tmp_path: Path, text: str | None, expected: str) -> None:
     path = tmp_path / "bad.yaml"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=expected):
         load_settings(path)
 
 
-def test_every_setting_is_listed_with_its_default() -> None:
-    text = listed(Settings())
-    for line in ("ppo.learning_rate=0.0003", "game.num_players=4", "opponents.same_kind=0.5"):
-        assert line in text
+def test_game_settings_are_the_options_of_the_environment() -> None:
+    defaults = {option.name: option.default for option in OPTION_FIELDS if option.name not in ("reward", "shaping")}
+    assert GameSettings().as_json() == {**defaults, "ledger": True}
+    assert GameSettings(num_players=3).options() == make_options(num_players=3, ledger=True)
+    by_hand = {name: f"{number}A" for number, name in enumerate(PLAYER_COUNT_RULES[2].musicians, 1)}
+    assert GameSettings(num_players=2, scoring=by_hand).options().variant.scoring == by_hand
+
+
+def test_settings_survive_json() -> None:
+    settings = Settings(game=GameSettings(num_players=2, discussion=True, components="mine.toml"))
+    assert Settings.model_validate_json(settings.model_dump_json()) == settings
+
+
+def test_every_setting_is_listed_with_its_default_and_a_description() -> None:
+    lines = [line for line in list_settings().splitlines() if line.startswith("  ")]
+    for line in lines:
+        setting, _, description = line.strip().partition("   ")
+        assert description, setting
+        load_settings(CONFIGS[0], [setting])
+    settings = [line.split()[0] for line in lines]
+    for expected in ("ppo.learning_rate=0.0003", "game.num_players=4", "opponents.same_kind=0.5", "start_from=null"):
+        assert expected in settings

@@ -1,4 +1,4 @@
-"""A real server and a real Chromium for the tests of pages."""
+"""A real server and a real Chromium, for tests of the pages and for their screenshots."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,35 +16,35 @@ import uvicorn
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.types import ASGIApp
 
-from symphony9_env.web.serve import address_of, listen
+from symphony9_env.web.server import format_address, listen
 
-PATIENCE = 60_000  # milliseconds: agents may have to be compiled, on a machine that is busy
-expect.set_options(timeout=PATIENCE)
+TIMEOUT = 60_000  # milliseconds: agents may have to be compiled, on a busy machine
+expect.set_options(timeout=TIMEOUT)
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @contextmanager
 def running(app: ASGIApp, port: int = 0) -> Iterator[str]:
-    """The address of a server, which ends with the block."""
-    bound: socket.socket = listen("127.0.0.1", port)
+    """Run a server while the block lasts; yield its address."""
+    listener: socket.socket = listen("127.0.0.1", port)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
     try:
-        yield address_of(bound)
+        yield format_address(listener)
     finally:
         server.should_exit = True
         thread.join()
-        bound.close()
+        listener.close()
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium or another that is installed, else Playwright's own. Without any the tests are left out,
-    unless SYMPHONY9_NEED_BROWSER says that there must be one."""
+    """Start an installed Chromium, or Playwright's own. Without either, skip the test, unless the environment variable
+    SYMPHONY9_NEED_BROWSER is set."""
     path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
     with sync_playwright() as playwright:
         try:
@@ -53,28 +52,28 @@ def chromium() -> Iterator[Browser]:
         except Exception as error:
             if os.environ.get("SYMPHONY9_NEED_BROWSER"):
                 raise
-            pytest.skip(f"no Chromium here: {error}")
+            pytest.skip(f"Chromium could not be started: {error}")
         yield browser
         browser.close()
 
 
 class Screen:
-    """A page in a window of its own, with everything that it complains of."""
+    """A page in its own window, with the errors and warnings of its console."""
 
     def __init__(self, browser: Browser, url: str, width: int = 1280, height: int = 860) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": height}, has_touch=width < 800)
-        self.complaints: list[str] = []
+        self.errors: list[str] = []
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(PATIENCE)
+        self.page.set_default_timeout(TIMEOUT)
         self.page.on(
             "console",
-            lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None,
+            lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None,
         )
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(url)
 
     def choices(self) -> list[dict[str, Any]]:
-        """The buttons of the question, by what they do."""
+        """Return the buttons of the question: action and kind."""
         found = self.page.query_selector_all("#question [data-action]:visible")
         return [
             {
@@ -86,15 +85,14 @@ class Screen:
 
     @property
     def is_over(self) -> bool:
-        return self.page.query_selector(".sheet") is not None
+        """Whether the page shows the score sheet."""
+        return self.page.query_selector(".score-sheet") is not None
 
     @property
     def is_asked(self) -> bool:
+        """Whether the page asks its player for a decision."""
         return self.page.query_selector("#question.asked") is not None
 
     def num_lines(self) -> int:
+        """Return the number of lines in the log."""
         return len(self.page.query_selector_all("#log li"))
-
-    def shot(self, path: Path | None, **more: Any) -> None:
-        if path is not None:
-            self.page.screenshot(path=path, **more)

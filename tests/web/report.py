@@ -1,4 +1,4 @@
-"""Figures that the tests measure and tell at their end, without a verdict: machines differ."""
+"""Measurements that tests report at the end of a run. They are not checked, because machines differ."""
 
 from __future__ import annotations
 
@@ -6,4 +6,5 @@ LINES: list[str] = []
 
 
 def report(line: str) -> None:
+    """Add a line to the end of the test run's output."""
     LINES.append(line)

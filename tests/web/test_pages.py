@@ -1,4 +1,4 @@
-"""The pages in a real browser: a person's clicks and keys, from the lobby to the score sheet."""
+"""The pages in a real browser: clicks and keys, from the lobby to the score sheet, and replays."""
 
 from __future__ import annotations
 
@@ -11,49 +11,52 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from symphony9_env import records, symphony9_v0
+from symphony9_env.actions import number
 from symphony9_env.agents import make
-from symphony9_env.replay.html_export import replay_page
-from symphony9_env.replay.replay_data import read_games
+from symphony9_env.replay.html_export import make_page
+from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.web.app import make_app, make_watch_app
-from symphony9_env.web.table_store import Tables
+from symphony9_env.web.table_store import TableStore
 from tests.web.browser import Screen, chromium, running
 from tests.web.report import report
+
+BID_4 = number("bid 4")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as one:
-        yield one
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path / "games")
+def store(tmp_path: Path) -> TableStore:
+    return TableStore(tmp_path / "games")
 
 
-def play(screen: Screen, number: int) -> None:
-    """Click on one of the choices: a bid of $4 if there is one, else any, by number."""
+def play(screen: Screen, count: int) -> None:
+    """Click on one of the choices: a bid of $4 if there is one, otherwise one that depends on the count."""
     choices = screen.choices()
-    wanted = [one for one in choices if one["action"] == 26] or choices
+    wanted = [one for one in choices if one["action"] == BID_4] or choices
     before = screen.num_lines()
-    screen.page.click(f"#question [data-action='{wanted[number * 7 % len(wanted)]['action']}']")
+    screen.page.click(f"#question [data-action='{wanted[count * 7 % len(wanted)]['action']}']")
     screen.page.wait_for_function("before => document.querySelectorAll('#log li').length > before", arg=before)
 
 
-def test_four_players_by_clicks_to_the_score_sheet(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        screen = Screen(browser, f"{address}/#{tables.host_token}")
+def test_four_players_by_clicks_to_the_score_sheet(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        screen = Screen(browser, f"{address}/#{store.host_token}")
         page = screen.page
         page.select_option("#seat-1", "planner")
         page.select_option("#seat-2", "greedy")
         page.fill("[aria-label='Name at seat 1']", "<i>Ann</i>")
         page.click("text=Set-up")
         page.fill("#seed", "7")
-        page.click("text=Deal the game")
+        page.click("text=Start the game")
         page.wait_for_url("**/play#*")
         clicks, waits = 0, []
         while not screen.is_over:
-            page.wait_for_selector("#question.asked, .sheet")
+            page.wait_for_selector("#question.asked, .score-sheet")
             if screen.is_asked:
                 begun = time.perf_counter()
                 if clicks == 0:  # the track's own button does the same
@@ -63,13 +66,13 @@ def test_four_players_by_clicks_to_the_score_sheet(browser: Browser, tables: Tab
                     play(screen, clicks)
                 waits.append(time.perf_counter() - begun)
                 clicks += 1
-        expect(page.locator(".sheet h2")).to_contain_text("win")
-        result = records.load(tables.folder / "0001.json")["result"]
-        totals = page.locator(".sheet .sum td").all_inner_texts()
+        expect(page.locator(".score-sheet h2")).to_contain_text("win")
+        result = records.load(store.folder / "0001.json")["result"]
+        totals = page.locator(".score-sheet .sum td").all_inner_texts()
         assert [float(text) for text in totals] == pytest.approx(result["scores"], abs=0.01)
         assert page.locator("text=<i>Ann</i>").count() > 0  # as text, not as markup
         assert page.locator("i").count() == 0
-        assert screen.complaints == []
+        assert screen.errors == []
     waits.sort()
     report(
         f"symphony9 play in Chromium, {clicks} clicks against planner, greedy and policy: the page has answered "
@@ -77,13 +80,13 @@ def test_four_players_by_clicks_to_the_score_sheet(browser: Browser, tables: Tab
     )
 
 
-def test_two_players_in_two_browsers(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        host = Screen(browser, f"{address}/#{tables.host_token}")
+def test_two_players_in_two_browsers(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        host = Screen(browser, f"{address}/#{store.host_token}")
         host.page.check("input[value='2']")
         host.page.select_option("#seat-1", "a person")
         host.page.fill("[aria-label='Name at seat 2']", "Bob")
-        host.page.click("text=Deal the game")
+        host.page.click("text=Start the game")
         links = host.page.locator("#list a")
         expect(links).to_have_count(2)
         urls = [address + str(link.get_attribute("href")) for link in links.all()]
@@ -91,46 +94,46 @@ def test_two_players_in_two_browsers(browser: Browser, tables: Tables) -> None:
         screens = [Screen(browser, url) for url in urls]
         for screen in screens:
             screen.page.wait_for_selector(".tracks")
-        number = 0
+        count = 0
         while not all(screen.is_over for screen in screens):
             asked = [screen for screen in screens if screen.is_asked]
             assert len(asked) <= 1
             if not asked:
                 time.sleep(0.02)
                 continue
-            play(asked[0], number)
-            number += 1
-        first, second = (screen.page.locator(".sheet table").inner_text() for screen in screens)
+            play(asked[0], count)
+            count += 1
+        first, second = (screen.page.locator(".score-sheet table").inner_text() for screen in screens)
         assert first.replace(" (you)", "") == second.replace(" (you)", "")
-        assert [screen.complaints for screen in (host, *screens)] == [[], [], []]
+        assert [screen.errors for screen in (host, *screens)] == [[], [], []]
 
 
-def test_reloading_and_a_restarted_server_lose_nothing(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        table = tables.create({"seats": [{"name": "Ann"}, {"agent": "planner"}, {"agent": "random"}], "seed": 3})
+def test_reloading_and_a_restarted_server_lose_nothing(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        table = store.create({"seats": [{"name": "Ann"}, {"agent": "planner"}, {"agent": "random"}], "seed": 3})
         port = int(address.rpartition(":")[2])
         screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
         screen.page.wait_for_selector("#question.asked")
-        for number in range(5):
-            play(screen, number)
+        for count in range(5):
+            play(screen, count)
             screen.page.wait_for_selector("#question.asked")
         log = screen.page.locator("#log").inner_text()
         screen.page.reload()
         screen.page.wait_for_selector("#question.asked")
         assert screen.page.locator("#log").inner_text() == log
     screen.page.wait_for_selector("text=Connection lost")
-    tables.close()
-    with running(make_app(Tables(tables.folder)), port):
+    store.close()
+    with running(make_app(TableStore(store.folder)), port):
         expect(screen.page.locator("#connection")).to_have_text("")
         assert screen.page.locator("#log").inner_text() == log
         play(screen, 5)
-    assert all("WebSocket" in complaint or "ERR_CONNECTION" in complaint for complaint in screen.complaints)
+    assert all("WebSocket" in error or "ERR_CONNECTION" in error for error in screen.errors)
 
 
-def test_a_concert_is_shown_being_resolved(browser: Browser, tables: Tables) -> None:
-    """What everybody gave moves in, and stays in the question until the next own move, though the agents play on."""
-    with running(make_app(tables)) as address:
-        table = tables.create({"seats": [{"name": "Ann"}, {"agent": "planner"}, {"agent": "greedy"}], "seed": 3})
+def test_a_concert_is_animated_and_repeated_in_the_question(browser: Browser, store: TableStore) -> None:
+    """The contributions move in, and stay in the question until the seat's next move, while the agents play on."""
+    with running(make_app(store)) as address:
+        table = store.create({"seats": [{"name": "Ann"}, {"agent": "planner"}, {"agent": "greedy"}], "seed": 3})
         screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
         page = screen.page
         page.wait_for_selector("#question.asked")
@@ -138,28 +141,28 @@ def test_a_concert_is_shown_being_resolved(browser: Browser, tables: Tables) -> 
             play(screen, 0)
             page.wait_for_selector("#question.asked")
         page.click("#question button.bid >> nth=3")
-        page.wait_for_selector(".gauge.new .given")
+        page.wait_for_selector(".scale.new .contribution")
         page.wait_for_timeout(300)
-        assert page.locator(".gauge.new .given").count() > 0
+        assert page.locator(".scale.new .contribution").count() > 0
         page.wait_for_selector("#question.asked")
-        expect(page.locator(".resolved")).to_contain_text("Ann gave $3")
-        expect(page.locator(".resolved")).to_contain_text("Total")
-        expect(page.locator("#said")).to_contain_text("Ann gave $3")
-        assert screen.complaints == []
+        expect(page.locator(".recent-concert")).to_contain_text("Ann gave $3")
+        expect(page.locator(".recent-concert")).to_contain_text("Total")
+        expect(page.locator("#announcements")).to_contain_text("Ann gave $3")
+        assert screen.errors == []
 
 
-def test_another_link_in_the_same_tab_is_another_seat(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        table = tables.create({"seats": [{"name": "Ann"}, {"name": "Bob"}], "seed": 3})
+def test_another_link_in_the_same_tab_opens_another_seat(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        table = store.create({"seats": [{"name": "Ann"}, {"name": "Bob"}], "seed": 3})
         screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
-        expect(screen.page.locator("#where")).to_contain_text("Ann")
+        expect(screen.page.locator("#progress")).to_contain_text("Ann")
         screen.page.goto(f"{address}/play#{table.seats[1].token}")
-        expect(screen.page.locator("#where")).to_contain_text("Bob")
+        expect(screen.page.locator("#progress")).to_contain_text("Bob")
 
 
-def test_the_keyboard_is_enough(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        table = tables.create({"seats": [{"name": "Ann"}, {"agent": "planner"}], "seed": 4})
+def test_a_game_can_be_played_with_the_keyboard_alone(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        table = store.create({"seats": [{"name": "Ann"}, {"agent": "planner"}], "seed": 4})
         screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
         page = screen.page
         page.wait_for_selector("#question.asked")
@@ -177,12 +180,12 @@ def test_the_keyboard_is_enough(browser: Browser, tables: Tables) -> None:
         page.keyboard.press("3")
         page.keyboard.press("Enter")
         page.wait_for_selector("#log >> text=gave $3")
-        assert screen.complaints == []
+        assert screen.errors == []
 
 
-def test_a_screen_reader_finds_names_and_hears_news(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        table = tables.create({"seats": [{"name": "Ann"}, {"agent": "planner"}], "seed": 4})
+def test_a_screen_reader_finds_names_and_announcements(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        table = store.create({"seats": [{"name": "Ann"}, {"agent": "planner"}], "seed": 4})
         screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
         page = screen.page
         page.wait_for_selector("#question.asked")
@@ -192,19 +195,19 @@ def test_a_screen_reader_finds_names_and_hears_news(browser: Browser, tables: Ta
             assert image.get_attribute("aria-label")
         regions = page.locator("section[aria-label]").all()
         assert {region.get_attribute("aria-label") for region in regions} >= {"Your decision", "Career tracks", "Log"}
-        expect(page.locator("#said")).to_contain_text("Your decision: take a cube")
+        expect(page.locator("#announcements")).to_contain_text("Your decision: take a cube")
         play(screen, 0)
-        expect(page.locator("#said")).to_contain_text("Ann takes a")
+        expect(page.locator("#announcements")).to_contain_text("Ann takes a")
         assert page.locator("h1").count() == 1
 
 
 @pytest.mark.parametrize("width", [360, 390, 768])
-def test_a_phone_shows_all_without_scrolling_sideways(width: int, browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        table = tables.create({"seats": [{"name": "A" * 30}, *[{"agent": "policy"}] * 3], "seed": 2})
+def test_a_phone_shows_all_without_scrolling_sideways(width: int, browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        table = store.create({"seats": [{"name": "A" * 30}, *[{"agent": "policy"}] * 3], "seed": 2})
         screens = [
             Screen(browser, f"{address}/play#{table.seats[0].token}", width, 800),
-            Screen(browser, f"{address}/#{tables.host_token}", width, 800),
+            Screen(browser, f"{address}/#{store.host_token}", width, 800),
         ]
         screens[0].page.wait_for_selector("#question.asked")
         screens[1].page.wait_for_selector("#seats li")
@@ -213,7 +216,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(width: int, browser: Brows
             play(screens[0], 0)
         for screen in screens:
             assert screen.page.evaluate("document.documentElement.scrollWidth") <= width
-            assert screen.complaints == []
+            assert screen.errors == []
         for button in screens[0].page.locator("#question button:visible").all():
             box = button.bounding_box()
             assert box is not None
@@ -221,20 +224,20 @@ def test_a_phone_shows_all_without_scrolling_sideways(width: int, browser: Brows
             assert 0 <= box["x"] <= width - box["width"]
 
 
-def test_wrong_links_get_a_clear_word(browser: Browser, tables: Tables) -> None:
-    with running(make_app(tables)) as address:
-        for path, said in [
+def test_wrong_links_get_a_clear_message(browser: Browser, store: TableStore) -> None:
+    with running(make_app(store)) as address:
+        for path, message in [
             ("/play#wrong", "this link is not known here"),
-            ("/play", "needs the whole link"),
+            ("/play", "needs the complete link"),
             ("/#wrong", "not the host's link"),
             ("/", "needs the host's link"),
         ]:
             screen = Screen(browser, address + path)
-            expect(screen.page.locator("#problem")).to_contain_text(said)
+            expect(screen.page.locator("#problem")).to_contain_text(message)
             screen.context.close()
 
 
-def recorded(folder: Path, num_players: int, seed: int) -> Path:
+def record_game(folder: Path, num_players: int, seed: int) -> Path:
     env = symphony9_v0.raw_env(num_players=num_players)
     env.reset(seed=seed)
     agent = make("policy", seed=1)
@@ -247,21 +250,21 @@ def recorded(folder: Path, num_players: int, seed: int) -> Path:
 
 
 def test_a_replay_by_buttons_keys_and_slider(browser: Browser, tmp_path: Path) -> None:
-    paths = [recorded(tmp_path, 2, 1), recorded(tmp_path, 4, 2)]
-    page_text = replay_page(read_games(paths, "policy", 20))
+    paths = [record_game(tmp_path, 2, 1), record_game(tmp_path, 4, 2)]
+    page_text = make_page(read_replays(paths, "policy", 20))
     with running(make_watch_app(page_text)) as address:
         screen = Screen(browser, address)
-        page, where = screen.page, screen.page.locator("#where")
+        page, progress = screen.page, screen.page.locator("#progress")
         page.select_option("#game", "1")
         last = len(records.load(paths[1])["actions"])
-        expect(where).to_have_text(f"Move 0 of {last} · round 1 of 6")
+        expect(progress).to_have_text(f"Move 0 of {last} · round 1 of 6")
         page.click("#next")
         page.keyboard.press("ArrowRight")
-        expect(where).to_contain_text("Move 2 of")
+        expect(progress).to_contain_text("Move 2 of")
         page.click("#concert")
         expect(page.locator(".outcome")).to_contain_text("Last concert")
         page.click("#last")
-        expect(page.locator(".sheet")).to_be_visible()
+        expect(page.locator(".score-sheet")).to_be_visible()
         page.click("#first")
         page.select_option("#speed", "20")
         page.click("#play")
@@ -269,32 +272,32 @@ def test_a_replay_by_buttons_keys_and_slider(browser: Browser, tmp_path: Path) -
         page.click("#play")
         expect(page.locator("#play")).to_have_text("Play")
         page.locator("#time").fill("30")
-        expect(where).to_contain_text("Move 30 of")
-        expect(page.locator("#comment .odds li").first).to_contain_text("%")
+        expect(progress).to_contain_text("Move 30 of")
+        expect(page.locator("#comment .probabilities li").first).to_contain_text("%")
         assert page.locator(".boards .status").filter(has_text=re.compile(r"\$\d+, furniture")).count() == 4
         page.select_option("#seat", "3")
         assert page.locator(".boards .status").filter(has_text=re.compile(r"\$\d+, furniture")).count() == 0
         assert page.locator("b", has_text="</script>").count() > 0  # the name, as text
-        frames = read_games([paths[1]], None, 0)[0]["frames"]
-        for number in (30, 31, 32, 33):  # only this seat's own thoughts
-            page.locator("#time").fill(str(number))
-            own = frames[number]["scene"]["to_decide"] == 3
-            assert (page.locator("#comment .odds li").count() > 0) == own
+        frames = read_replays([paths[1]], None, 0)[0]["frames"]
+        for index in (30, 31, 32, 33):  # comments on this seat's own decisions only
+            page.locator("#time").fill(str(index))
+            own = frames[index]["position"]["to_decide"] == 3
+            assert (page.locator("#comment .probabilities li").count() > 0) == own
         page.locator("#time").fill("30")
         page.reload()
-        expect(where).to_contain_text("Move 30 of")
-        assert screen.complaints == []
+        expect(progress).to_contain_text("Move 30 of")
+        assert screen.errors == []
 
 
 def test_an_exported_replay_needs_no_server_and_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "games.html"
-    path.write_text(replay_page(read_games([recorded(tmp_path, 3, 5)], "policy", 0)), encoding="utf-8")
+    path.write_text(make_page(read_replays([record_game(tmp_path, 3, 5)], "policy", 0)), encoding="utf-8")
     screen = Screen(browser, path.as_uri(), 390, 844)
-    asked: list[str] = []
-    screen.page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    screen.page.on("request", lambda request: requested.append(request.url))
     screen.page.reload()
     screen.page.click("#last")
-    expect(screen.page.locator(".sheet")).to_be_visible()
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    expect(screen.page.locator(".score-sheet")).to_be_visible()
+    assert [url for url in requested if not url.startswith(("file:", "data:"))] == []
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert screen.complaints == []
+    assert screen.errors == []

@@ -1,4 +1,4 @@
-"""The folder of a server: what is kept, what survives a restart, what is damaged or full."""
+"""The folder of a server: what is saved, restarts, damaged files, a full disk, and the lock."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ import numpy as np
 import pytest
 
 from symphony9_env import records
-from symphony9_env.web.table_store import Tables
-from tests.web.service import bearer, look, move, play_on, server, set_up
+from symphony9_env.web.table_store import TableStore
+from tests.web.api import bearer, choices_of, create_table, get_seat, move, play_random_moves, run_server
 
 
-def test_the_file_of_a_game_is_a_record_with_who_played(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        set_up(client, tables, None, "planner", seed=5, options={"discussion": True, "tracks": "random"})
+def test_the_file_of_a_game_is_a_record_with_its_players(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        create_table(client, store, None, "planner", seed=5, options={"discussion": True, "tracks": "random"})
     record = records.load(tmp_path / "0001.json")
     assert (record["seed"], record["discussion"]) == (5, True)
     assert record["players"] == [{"name": "Ann 0", "agent": None}, {"name": "planner", "agent": "planner"}]
 
 
 def test_a_server_with_a_seed_deals_the_same_games_again(tmp_path: Path) -> None:
-    def dealt(folder: str, seed: int | None) -> list[Any]:
-        tables = Tables(tmp_path / folder, seed)
-        games = [tables.create({"seats": [{}, {}]}) for _ in range(3)]
-        tables.close()
+    def deal(folder: str, seed: int | None) -> list[Any]:
+        store = TableStore(tmp_path / folder, seed)
+        games = [store.create({"seats": [{}, {}]}) for _ in range(3)]
+        store.close()
         return [game.env.record()["setup"] for game in games]
 
-    first = dealt("a", 5)
-    assert first == dealt("b", 5)
-    assert all(setup not in first for setup in dealt("a", 5))  # started again, it goes on with other games
-    assert dealt("c", 6) != first
-    assert dealt("d", None) != dealt("e", None)
+    first = deal("a", 5)
+    assert first == deal("b", 5)
+    assert all(setup not in first for setup in deal("a", 5))  # after a restart it deals other games
+    assert deal("c", 6) != first
+    assert deal("d", None) != deal("e", None)
 
 
-def test_a_restarted_server_goes_on_with_its_games_and_links(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        tokens = set_up(client, tables, None, "planner", None, seed=4, options={"discussion": True})
-        play_on(client, tokens, np.random.default_rng(1), 25)
+def test_a_restarted_server_continues_its_games_with_the_same_links(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        tokens = create_table(client, store, None, "planner", None, seed=4, options={"discussion": True})
+        play_random_moves(client, tokens, np.random.default_rng(1), 25)
         client.post("/api/seat/name", json={"name": "Zoe"}, headers=bearer(tokens[1]))
-        before = [look(client, token) for token in tokens]
-        host = tables.host_token
-    with server(tmp_path) as (client, tables):
-        assert tables.host_token == host
-        assert [look(client, token) for token in tokens] == before
-        play_on(client, tokens, np.random.default_rng(2))
-        assert look(client, tokens[0])["scene"]["sheet"]
+        before = [get_seat(client, token) for token in tokens]
+        host = store.host_token
+    with run_server(tmp_path) as (client, store):
+        assert store.host_token == host
+        assert [get_seat(client, token) for token in tokens] == before
+        play_random_moves(client, tokens, np.random.default_rng(2))
+        assert get_seat(client, tokens[0])["view"]["position"]["score_sheet"]
 
 
-def test_a_server_that_stopped_in_an_agent_s_turn_lets_it_play(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        tokens = set_up(client, tables, None, "planner", seed=4)
-        table = tables.by_id["0001"]
+def test_a_restarted_server_plays_the_move_of_the_agent_to_decide(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        tokens = create_table(client, store, None, "planner", seed=4)
+        table = store.tables["0001"]
         while table.agent_to_move is None:
-            table.play(look(client, tokens[0])["choices"][0]["action"])
-        tables.save(table)  # as if it was killed now
-    with server(tmp_path) as (client, tables):
-        assert look(client, tokens[0])["choices"]
+            table.play(choices_of(get_seat(client, tokens[0]))[0])
+        store.save(table)  # as if it were killed now
+    with run_server(tmp_path) as (client, store):
+        assert choices_of(get_seat(client, tokens[0]))
 
 
 SEAT = {"name": "Ann", "agent": None, "token": "x"}
@@ -81,70 +81,70 @@ SEAT = {"name": "Ann", "agent": None, "token": "x"}
         ),
     ],
 )
-def test_a_damaged_game_is_told_and_the_others_go_on(name: str, content: str | None, tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
+def test_a_damaged_game_is_reported_and_the_others_continue(name: str, content: str | None, tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
         for _ in range(2):
-            set_up(client, tables, None, "planner")
+            create_table(client, store, None, "planner")
     (tmp_path / name).unlink()
     if content is not None:
         (tmp_path / name).write_text(content)
-    with server(tmp_path) as (client, tables):
-        assert list(tables.by_id) == ["0002"]
-        assert [problem.split(":")[0] for problem in tables.damaged] == ["0001.seats.json"]
-        set_up(client, tables, None, "planner")
-        assert list(tables.by_id)[-1] == ("0003" if name == "0001.seats.json" or content else "0001")
+    with run_server(tmp_path) as (client, store):
+        assert list(store.tables) == ["0002"]
+        assert [problem.split(":")[0] for problem in store.damaged] == ["0001.seats.json"]
+        create_table(client, store, None, "planner")
+        assert list(store.tables)[-1] == ("0003" if name == "0001.seats.json" or content else "0001")
 
 
-def test_a_game_goes_on_without_the_component_file_it_was_dealt_from(tmp_path: Path) -> None:
+def test_a_game_continues_without_its_component_file(tmp_path: Path) -> None:
     boards = tmp_path / "boards.toml"
     boards.write_text("[bot]\ntiles = [[0, 1, 2], [1, 2, 3], [2, 3, 4]]\n")
-    with server(tmp_path / "games") as (client, tables):
-        (token,) = set_up(client, tables, None, "search:10", options={"components": str(boards)})
-        before = look(client, token)
+    with run_server(tmp_path / "games") as (client, store):
+        (token,) = create_table(client, store, None, "search:10", options={"components": str(boards)})
+        before = get_seat(client, token)
     boards.unlink()
-    with server(tmp_path / "games") as (client, tables):
-        assert tables.damaged == []
-        assert look(client, token) == before
+    with run_server(tmp_path / "games") as (client, store):
+        assert store.damaged == []
+        assert get_seat(client, token) == before
 
 
-def test_secrets_on_disk_are_for_the_owner_alone(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, None, "planner")
+def test_only_the_owner_can_read_secrets_on_disk(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner")
     for name in ("host.json", "0001.seats.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert token not in (tmp_path / "0001.json").read_text()
-    Tables(tmp_path / "new").close()
+    TableStore(tmp_path / "new").close()
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
-    assert len({token, tables.host_token}) == 2
-    assert all(re.fullmatch(r"[\w-]{32}", secret) for secret in (token, tables.host_token))
+    assert len({token, store.host_token}) == 2
+    assert all(re.fullmatch(r"[\w-]{32}", secret) for secret in (token, store.host_token))
 
 
-def no_space(*_: Any) -> None:
+def raise_disk_full(*_: Any) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_full_disk_is_told_and_the_game_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, None, "planner", seed=1)
-        message = look(client, token)
+def test_a_full_disk_is_reported_and_the_game_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner", seed=1)
+        message = get_seat(client, token)
         with monkeypatch.context() as patch:
-            patch.setattr("symphony9_env.files.os.replace", no_space)
+            patch.setattr("symphony9_env.files.os.replace", raise_disk_full)
             for _ in range(3):
-                message = move(client, token, message["choices"][0]["action"], message["turn"]).json()
+                message = move(client, token, choices_of(message)[0], message["turn"]).json()
                 assert "could not be saved" in message["problem"]
                 assert "No space left" in message["problem"]
-                assert message["choices"]  # the agent has answered
-            refused = client.post("/api/tables", json={"seats": [{}, {}]}, headers=bearer(tables.host_token))
+                assert choices_of(message)  # the agent has moved
+            refused = client.post("/api/tables", json={"seats": [{}, {}]}, headers=bearer(store.host_token))
             assert refused.status_code == 507
-            assert list(tables.by_id) == ["0001"]
-        message = move(client, token, message["choices"][0]["action"], message["turn"]).json()
+            assert list(store.tables) == ["0001"]
+        message = move(client, token, choices_of(message)[0], message["turn"]).json()
         assert message["problem"] is None
     assert len(records.load(tmp_path / "0001.json")["actions"]) == message["turn"]
 
 
-def test_two_servers_don_t_share_a_folder(tmp_path: Path) -> None:
-    tables = Tables(tmp_path)
+def test_two_servers_cannot_use_one_folder(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
     with pytest.raises(ValueError, match="another server is using this folder"):
-        Tables(tmp_path)
-    tables.close()
-    Tables(tmp_path).close()
+        TableStore(tmp_path)
+    store.close()
+    TableStore(tmp_path).close()

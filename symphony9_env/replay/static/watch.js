@@ -1,148 +1,268 @@
 "use strict";
-/* Replays: all positions are here already; this only chooses which one to show, and whose view of it. */
+/* The replay page. It contains all positions; this script chooses which one to show, and as which seat sees it. */
 (() => {
-  const { h, s, nameOf, tracks, concert, boards, purse, scoreSheet, logLine, redraw, range } = symphony9;
-  const byId = (id) => document.getElementById(id);
-  const games = JSON.parse(byId("games").textContent);
-  const OPEN = "open";
-  let replay = games[0];
-  let at = 0;
+  const { h, s, byId, range, nameOf, redraw } = symphony9.common;
+  const { drawTracks, drawBoards, drawOwnThings, drawLogLine } = symphony9.board;
+  const { drawScoreSheet } = symphony9.scoreSheet;
+  const { drawConcert } = symphony9.concert;
+  const { theme, replays } = JSON.parse(byId("data").textContent);
+  const ALL_HANDS = "all";
+  const MIN_GAIN = 0.05; // smaller differences between chances to win are noise, with so few playouts
+  const MIN_PLAYOUTS = 10; // for an estimate of the move that was made
+  let replay = replays[0];
+  let current = 0; // index of the frame that is shown
   let timer = null;
 
-  /* A frame as one seat saw it: what others own and hold is covered until the game is over. */
-  function seenBy(frame, seat) {
-    if (seat === null || frame.scene.sheet) return frame.scene;
-    const covered = frame.scene.boards.map((board) => (board.seat === seat ? board : { ...board, money: null, furniture: null }));
-    return { ...frame.scene, boards: covered };
+  /* Each frame contains only what has changed since the one before: add the rest. */
+  function restoreFrames({ frames }) {
+    frames.slice(1).forEach((frame, index) => {
+      const before = frames[index];
+      frame.position = { ...before.position, ...frame.position };
+      frame.own = frame.own.map((own, seat) => own ?? before.own[seat]);
+    });
   }
 
-  const chosenSeat = () => (byId("seat").value === OPEN ? null : Number(byId("seat").value));
-  const DOUBT = 0.05; // chances to win that are closer are as good as the same, with so few playouts
-  const ENOUGH = 10; // playouts to say anything of a move
+  const chosenSeat = () => (byId("seat").value === ALL_HANDS ? null : Number(byId("seat").value));
 
-  /* What search hopes to gain over the move that was made: a share of wins in its playouts. */
-  function gain({ move, comment }) {
-    if (!move || !comment?.search || comment.search === move.name) return 0;
-    const [count, won] = comment.tried[move.name] ?? [0, 0];
-    const [most, best] = comment.tried[comment.search];
-    return count < ENOUGH ? 0 : best / most - won / count;
+  /* Comments on another player's decision would reveal what that player owns. */
+  const isCommentVisible = (frame, seat) => seat === null || frame.position.to_decide === seat;
+
+  /* What a seat sees in a frame: the public position and its own things; those of all seats if the seat is null. */
+  function makeView(frame, seat) {
+    const addPurse = (board) => {
+      const isVisible =
+        board.seat === seat || (seat === null && board.seat < replay.players.length);
+      return isVisible
+        ? {
+            ...board,
+            money: frame.own[board.seat].money,
+            furniture: frame.own[board.seat].furniture,
+          }
+        : board;
+    };
+    const position = { ...frame.position, boards: frame.position.boards.map(addPurse) };
+    const own = frame.own[seat ?? position.to_decide ?? 0];
+    return { seat, game: replay.game, position, own, choices: [] };
   }
-  const isDoubt = (frame) => gain(frame) >= DOUBT;
-  const isConcert = (frame) => frame.events.some((event) => event.kind === "concert");
-  const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
-  // What was decided here, and what a policy and search think of it.
+  // Comments on the decision.
 
-  /* What others think of their decisions shows what they own: a seat's view has its own thoughts only. */
-  const mayTell = (frame, seat) => seat === null || frame.scene.to_decide === seat;
+  /* How much higher search estimates the chance to win of its own choice than that of the move that was made. */
+  function estimateGain({ move, comment }) {
+    const search = comment?.search;
+    if (!move || !search || search.choice === move.name) return 0;
+    const [count, wins] = search.playouts[move.name] ?? [0, 0];
+    const [bestCount, bestWins] = search.playouts[search.choice];
+    return count < MIN_PLAYOUTS ? 0 : bestWins / bestCount - wins / count;
+  }
+  const doesSearchDisagree = (frame) => estimateGain(frame) >= MIN_GAIN;
+  const hasConcert = (frame) => frame.log.some((line) => line.kind === "concert");
+  const formatPercent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
-  function odds(frame) {
-    const { comment, move } = frame;
-    const shown = comment.odds.slice(0, 8);
-    if (move && !shown.some(([name]) => name === move.name)) shown.push(comment.odds.find(([name]) => name === move.name) ?? [move.name, 0]);
-    return shown.map(([name, chance]) =>
+  function drawProbabilities({ comment, move }) {
+    const all = comment.policy.probabilities;
+    const shown = all.slice(0, 8);
+    if (move && !shown.some(([name]) => name === move.name))
+      shown.push(all.find(([name]) => name === move.name) ?? [move.name, 0]);
+    return shown.map(([name, probability]) =>
       h(
         "li",
         { class: name === move?.name ? "played" : "" },
-        h("span", { class: "bar", style: `--share:${chance}` }),
+        h("span", { class: "bar", style: `--share:${probability}` }),
         h("span", {}, name),
-        h("b", {}, chance ? percent(chance) : "under 0.5 %"),
+        h("b", {}, probability ? formatPercent(probability) : "under 0.5 %"),
       ),
     );
   }
 
-  function comment(frame, seat) {
-    const { scene } = frame;
-    if (scene.sheet) return h("p", {}, "The game is over.");
-    const who = nameOf(replay, scene.to_decide);
-    if (!mayTell(frame, seat)) return [h("h2", {}, `${who} decides`, h("small", {}, scene.question)), h("p", { class: "faint" }, "The log tells what of it can be seen from this seat.")];
-    const told = frame.comment ?? {};
+  function drawPolicyComment(frame, player) {
+    const { policy, win_chance } = frame.comment.policy;
+    const chance =
+      win_chance === null
+        ? ""
+        : `; it estimates ${player}'s chance to win at ${formatPercent(win_chance)}`;
+    return h(
+      "div",
+      {},
+      h("p", { class: "faint" }, `What ${policy} would do${chance}`),
+      h("ul", { class: "probabilities" }, drawProbabilities(frame)),
+    );
+  }
+
+  function describeSearch({ move, comment }) {
+    const { choice, playouts } = comment.search;
+    const describe = (name) => {
+      const [count, wins] = playouts[name] ?? [0, 0];
+      return count
+        ? `${name} wins ${formatPercent(wins / count)} of ${count} playouts`
+        : `${name} was not tried`;
+    };
+    if (!move || choice === move.name)
+      return `Search would make the same move: ${describe(choice)}.`;
+    return `Search would choose another move: ${describe(choice)}; ${describe(move.name)}.`;
+  }
+
+  function drawComment(frame, seat) {
+    const { position, comment, move } = frame;
+    if (position.score_sheet) return h("p", {}, "The game is over.");
+    const player = nameOf(replay, position.to_decide);
+    const question = h("small", {}, position.question);
+    if (!isCommentVisible(frame, seat)) {
+      return [
+        h("h2", {}, `${player} decides`, question),
+        h("p", { class: "faint" }, "The log shows what this seat can see of the move."),
+      ];
+    }
     return [
-      h("h2", {}, frame.move ? `${who}: ${frame.move.name}` : `${who} is to decide`, h("small", {}, scene.question)),
-      h("div", { class: "critics" },
-        told.odds && h("div", {}, h("p", { class: "faint" }, `What ${told.policy} would do`, told.win === undefined ? "" : `; it gives ${who} a chance of ${percent(told.win)} to win`), h("ul", { class: "odds" }, odds(frame))),
-        told.search && h("p", { class: isDoubt(frame) ? "doubt" : "faint" }, searchSays(frame))),
+      h("h2", {}, move ? `${player}: ${move.name}` : `${player} is to decide`, question),
+      h(
+        "div",
+        { class: "comments" },
+        comment?.policy && drawPolicyComment(frame, player),
+        comment?.search &&
+          h(
+            "p",
+            { class: doesSearchDisagree(frame) ? "disagreement" : "faint" },
+            describeSearch(frame),
+          ),
+      ),
     ];
   }
 
-  function searchSays({ move, comment }) {
-    const told = (name) => {
-      const [count, won] = comment.tried[name] ?? [0, 0];
-      return count ? `${name} wins ${percent(won / count)} of ${count} playouts` : `${name} was not tried`;
-    };
-    if (!move || comment.search === move.name) return `Search would do the same: ${told(comment.search)}.`;
-    return `Search would choose otherwise: ${told(comment.search)}; ${told(move.name)}.`;
+  // The chances to win over the game.
+
+  const chartX = (index) => (1000 * index) / Math.max(replay.frames.length - 1, 1);
+
+  function drawLegend(players, hasTicks) {
+    const key = (player) =>
+      s(
+        "svg",
+        { class: "chart key", viewBox: "0 0 30 8", "aria-hidden": "true" },
+        s("line", { x1: 0, x2: 30, y1: 4, y2: 4, class: `line seat-${player}` }),
+      );
+    const entries = players.map((player) =>
+      h("span", {}, key(player), " ", nameOf(replay, player), " "),
+    );
+    return h(
+      "p",
+      { class: "faint legend" },
+      "Chance to win at each decision, 0 to 100 %: ",
+      entries,
+      hasTicks ? "· ticks: search found a clearly better move" : "",
+    );
   }
 
-  /* Each seat's chance to win whenever it decided, as the policy saw it; ticks where search sees something clearly better. */
-  function curve(seat) {
-    const frames = replay.frames;
-    const width = Math.max(frames.length - 1, 1);
-    const x = (index) => (1000 * index) / width;
+  /* Each seat's chance to win at each of its decisions, as the policy estimates it; ticks where search disagrees. */
+  function drawChart(seat) {
     const points = replay.players.map(() => []);
-    frames.forEach((frame, index) => {
-      if (frame.comment?.win !== undefined) points[frame.scene.to_decide].push(`${x(index)},${70 - 60 * frame.comment.win}`);
+    replay.frames.forEach(({ comment, position }, index) => {
+      const chance = comment?.policy?.win_chance ?? null;
+      if (chance !== null) points[position.to_decide].push(`${chartX(index)},${70 - 60 * chance}`);
     });
-    const shown = range(replay.players.length).filter((player) => points[player].length && (seat === null || player === seat));
-    const ticks = frames.flatMap((frame, index) => (isDoubt(frame) && mayTell(frame, seat) ? [s("line", { x1: x(index), x2: x(index), y1: 74, y2: 82, class: "tick" })] : []));
-    if (!shown.length && !ticks.length) return null;
+    const players = range(points.length).filter(
+      (player) => points[player].length && (seat === null || player === seat),
+    );
+    const line = (x, y1, y2, kind) => s("line", { x1: x, x2: x, y1, y2, class: kind });
+    const ticks = replay.frames.flatMap((frame, index) =>
+      doesSearchDisagree(frame) && isCommentVisible(frame, seat)
+        ? [line(chartX(index), 74, 82, "tick")]
+        : [],
+    );
+    if (!players.length && !ticks.length) return [];
+    const goToClick = (event) =>
+      goTo(
+        Math.round(((replay.frames.length - 1) * event.offsetX) / event.currentTarget.clientWidth),
+      );
     return [
-      s("svg", { class: "chances", viewBox: "0 0 1000 84", preserveAspectRatio: "none", role: "img", "aria-label": "Chances to win by the policy's estimate; ticks where search sees something clearly better", onclick: (event) => go(Math.round((width * event.offsetX) / event.currentTarget.clientWidth)) },
-        s("line", { x1: 0, x2: 1000, y1: 70, y2: 70, class: "axis" }),
-        s("line", { x1: 0, x2: 1000, y1: 10, y2: 10, class: "axis" }),
-        shown.map((player) => s("polyline", { points: points[player].join(" "), class: `line seat-${player}` })),
+      s(
+        "svg",
+        {
+          class: "chart",
+          viewBox: "0 0 1000 84",
+          preserveAspectRatio: "none",
+          role: "img",
+          "aria-label":
+            "Chances to win as the policy estimates them; ticks where search found a clearly better move",
+          onclick: goToClick,
+        },
+        [70, 10].map((y) => s("line", { x1: 0, x2: 1000, y1: y, y2: y, class: "axis" })),
+        players.map((player) =>
+          s("polyline", { points: points[player].join(" "), class: `line seat-${player}` }),
+        ),
         ticks,
-        s("line", { x1: x(at), x2: x(at), y1: 4, y2: 84, class: "now" })),
-      h("p", { class: "faint legend" }, "Chance to win when deciding, 0 to 100 %: ", shown.map((player) => h("span", {}, s("svg", { class: "chances key", viewBox: "0 0 30 8", "aria-hidden": "true" }, s("line", { x1: 0, x2: 30, y1: 4, y2: 4, class: `line seat-${player}` })), " ", nameOf(replay, player), " ")), ticks.length ? "· ticks: search sees clearly better" : ""),
+        line(chartX(current), 4, 84, "current"),
+      ),
+      drawLegend(players, ticks.length > 0),
     ];
   }
 
-  // Showing a position.
+  // Showing a frame.
 
-  function show() {
-    const frame = replay.frames[at];
-    const seat = chosenSeat();
-    const looks = seat ?? frame.scene.to_decide ?? 0;
-    const game = {
-      setting: replay.setting, players: replay.players, choices: [], choose: () => {}, watching: true,
-      scene: seenBy(frame, seat), seat, own: seat === null ? null : frame.own[seat], concertIsNew: isConcert(frame),
-    };
-    byId("time").max = replay.frames.length - 1;
-    byId("time").value = at;
-    byId("time").setAttribute("aria-valuetext", `move ${at} of ${replay.frames.length - 1}, round ${frame.scene.round}`);
-    byId("where").textContent = `Move ${at} of ${replay.frames.length - 1} · round ${frame.scene.round} of ${replay.setting.rounds}`;
-    redraw(byId("comment"), comment(frame, seat));
-    redraw(byId("curve"), curve(seat) ?? []);
-    redraw(byId("left"), frame.scene.sheet && scoreSheet(game), tracks({ ...game, own: game.own ?? frame.own[looks] }), boards(game));
-    const things = { ...game, seat: looks, own: frame.own[looks], whose: `${nameOf(replay, looks)}'s things` };
-    redraw(byId("right"), concert(game), purse(things));
-    byId("doubt").disabled = !replay.frames.some((one, index) => index > at && isDoubt(one) && mayTell(one, seat));
-    drawLog(game);
+  function drawProgress(frame) {
+    const last = replay.frames.length - 1;
+    byId("time").max = last;
+    byId("time").value = current;
+    byId("time").setAttribute(
+      "aria-valuetext",
+      `move ${current} of ${last}, round ${frame.position.round}`,
+    );
+    byId("progress").textContent =
+      `Move ${current} of ${last} · round ${frame.position.round} of ${replay.game.num_rounds}`;
   }
 
-  function drawLog(game) {
-    const lines = replay.frames.slice(0, at + 1).flatMap((frame, index) =>
-      frame.events.map((event) => {
-        const line = logLine(game, event);
-        if (index === at && at > 0) line.classList.add("fresh");
-        line.addEventListener("click", () => go(index));
-        return line;
+  function drawFrame() {
+    const frame = replay.frames[current];
+    const seat = chosenSeat();
+    const model = {
+      theme,
+      players: replay.players,
+      view: makeView(frame, seat),
+      isReplay: true,
+      isConcertNew: hasConcert(frame),
+    };
+    const owner = nameOf(replay, seat ?? frame.position.to_decide ?? 0);
+    drawProgress(frame);
+    redraw(byId("comment"), drawComment(frame, seat));
+    redraw(byId("chart"), drawChart(seat));
+    redraw(
+      byId("left"),
+      frame.position.score_sheet && drawScoreSheet(model),
+      drawTracks(model),
+      drawBoards(model),
+    );
+    redraw(byId("right"), drawConcert(model), drawOwnThings(model, `${owner}'s things`));
+    byId("disagreement").disabled = !replay.frames.some(
+      (other, index) =>
+        index > current && doesSearchDisagree(other) && isCommentVisible(other, seat),
+    );
+    drawLog(model);
+  }
+
+  function drawLog(model) {
+    const lines = replay.frames.slice(0, current + 1).flatMap((frame, index) =>
+      frame.log.map((line) => {
+        const item = drawLogLine(model, line);
+        if (index === current && current > 0) item.classList.add("latest");
+        item.addEventListener("click", () => goTo(index));
+        return item;
       }),
     );
     byId("log").replaceChildren(...lines);
     byId("log").scrollTop = byId("log").scrollHeight;
   }
 
-  function go(to) {
-    at = Math.min(Math.max(to, 0), replay.frames.length - 1);
-    if (at === replay.frames.length - 1) stop();
-    location.replace(`#${games.indexOf(replay)},${at}`);
-    show();
+  // Moving through the game.
+
+  function goTo(index) {
+    current = Math.min(Math.max(index, 0), replay.frames.length - 1);
+    if (current === replay.frames.length - 1) stop();
+    location.replace(`#${replays.indexOf(replay)},${current}`);
+    drawFrame();
   }
 
-  function goToNext(wanted) {
-    const next = replay.frames.findIndex((frame, index) => index > at && wanted(frame));
-    if (next >= 0) go(next);
+  function goToNext(isWanted) {
+    const next = replay.frames.findIndex((frame, index) => index > current && isWanted(frame));
+    if (next >= 0) goTo(next);
   }
 
   function stop() {
@@ -151,44 +271,81 @@
     byId("play").textContent = "Play";
   }
 
-  function play() {
+  function togglePlay() {
     if (timer) return stop();
-    if (at === replay.frames.length - 1) at = 0;
+    if (current === replay.frames.length - 1) current = 0;
     byId("play").textContent = "Stop";
-    timer = setInterval(() => go(at + 1), 1000 / Number(byId("speed").value));
+    timer = setInterval(() => goTo(current + 1), 1000 / Number(byId("speed").value));
   }
 
-  function open(index) {
-    replay = games[index] ?? games[0];
-    byId("game").value = String(games.indexOf(replay));
+  function openReplay(index) {
+    replay = replays[index] ?? replays[0];
+    byId("game").value = String(replays.indexOf(replay));
     const seat = byId("seat").value;
-    const seats = [h("option", { value: OPEN }, "all hands"), ...replay.players.map((one, number) => h("option", { value: number }, `as ${one.name}`))];
-    byId("seat").replaceChildren(...seats);
-    byId("seat").value = seat && Number(seat) < replay.players.length ? seat : OPEN;
-    byId("doubt").hidden = !replay.frames.some((frame) => frame.comment?.search);
+    const seats = replay.players.map((player, number) =>
+      h("option", { value: number }, `as ${player.name}`),
+    );
+    byId("seat").replaceChildren(h("option", { value: ALL_HANDS }, "all hands"), ...seats);
+    byId("seat").value = seat && Number(seat) < replay.players.length ? seat : ALL_HANDS;
+    byId("disagreement").hidden = !replay.frames.some((frame) => frame.comment?.search);
   }
 
-  byId("game").replaceChildren(...games.map((one, index) => h("option", { value: index }, one.title)));
-  byId("game-choice").hidden = games.length < 2;
-  byId("game").addEventListener("change", () => { stop(); open(Number(byId("game").value)); go(0); });
-  byId("seat").addEventListener("change", show);
-  byId("speed").addEventListener("change", () => { if (timer) { stop(); play(); } });
-  byId("time").addEventListener("input", () => { stop(); go(Number(byId("time").value)); });
-  const ACTIONS = {
-    first: () => go(0), back: () => go(at - 1), next: () => go(at + 1), last: () => go(replay.frames.length - 1),
-    play, concert: () => goToNext(isConcert), doubt: () => goToNext((frame) => isDoubt(frame) && mayTell(frame, chosenSeat())),
+  replays.forEach(restoreFrames);
+  byId("game").replaceChildren(
+    ...replays.map((one, index) => h("option", { value: index }, one.title)),
+  );
+  byId("game-choice").hidden = replays.length < 2;
+  byId("game").addEventListener("change", () => {
+    stop();
+    openReplay(Number(byId("game").value));
+    goTo(0);
+  });
+  byId("seat").addEventListener("change", drawFrame);
+  byId("speed").addEventListener("change", () => {
+    if (!timer) return;
+    stop();
+    togglePlay();
+  });
+  byId("time").addEventListener("input", () => {
+    stop();
+    goTo(Number(byId("time").value));
+  });
+
+  const BUTTONS = {
+    first: () => goTo(0),
+    back: () => goTo(current - 1),
+    next: () => goTo(current + 1),
+    last: () => goTo(replay.frames.length - 1),
+    play: togglePlay,
+    concert: () => goToNext(hasConcert),
+    disagreement: () =>
+      goToNext((frame) => doesSearchDisagree(frame) && isCommentVisible(frame, chosenSeat())),
   };
-  for (const [id, action] of Object.entries(ACTIONS)) byId(id).addEventListener("click", () => { if (id !== "play") stop(); action(); });
-  const KEYS = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", " ": "play", c: "concert", d: "doubt" };
+  for (const [id, action] of Object.entries(BUTTONS)) {
+    byId(id).addEventListener("click", () => {
+      if (id !== "play") stop();
+      action();
+    });
+  }
+  const KEYS = {
+    ArrowLeft: "back",
+    ArrowRight: "next",
+    Home: "first",
+    End: "last",
+    " ": "play",
+    c: "concert",
+    d: "disagreement",
+  };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
-    const { tagName } = event.target; // these have a use for some keys themselves
-    if (tagName === "INPUT" || tagName === "SELECT" || (tagName === "BUTTON" && event.key === " ")) return;
+    const { tagName } = event.target; // these elements use some of the keys themselves
+    if (tagName === "INPUT" || tagName === "SELECT" || (tagName === "BUTTON" && event.key === " "))
+      return;
     event.preventDefault();
     byId(KEYS[event.key]).click();
   });
 
-  const [game, move] = location.hash.slice(1).split(",").map(Number);
-  open(Math.trunc(game) || 0);
-  go(Math.trunc(move) || 0);
+  const [index, frame] = location.hash.slice(1).split(",").map(Number);
+  openReplay(Math.trunc(index) || 0);
+  goTo(Math.trunc(frame) || 0);
 })();

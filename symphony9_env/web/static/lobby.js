@@ -1,65 +1,139 @@
 "use strict";
 /* The host's page: set up games, and find the links of their seats. */
 (() => {
-  const { h, range } = symphony9;
-  const { ask, complain, HOST_KEY } = server;
-  const byId = (id) => document.getElementById(id);
+  const { h, byId, range } = symphony9.common;
+  const { request, showProblem, HOST_KEY } = symphony9.server;
   if (location.hash.length > 1) sessionStorage.setItem(HOST_KEY, location.hash.slice(1));
   const token = sessionStorage.getItem(HOST_KEY) ?? "";
   const PERSON = "a person";
-  const OTHER = "a saved policy or search:N …";
-  const seats = range(4).map((place) => ({ kind: place ? "policy" : PERSON, name: "", other: "" }));
-  let known = null;
+  const OTHER = "another agent …";
+  const MAX_PLAYERS = 4;
+  const MAX_NAME = 30;
+  const MAX_AGENT = 300;
+  const seats = range(MAX_PLAYERS).map((number) => ({
+    kind: number ? "policy" : PERSON,
+    name: "",
+    agent: "",
+  }));
+  let offer = null; // the agents and options to choose from, as the server sent them
 
-  function told(text) {
-    byId("told").textContent = text;
-    byId("tables").focus();
-    byId("tables").scrollIntoView({ block: "nearest" });
+  const capitalize = (text) => text[0].toUpperCase() + text.slice(1);
+  const drawOption = (value, chosen) => h("option", { value, selected: value === chosen }, value);
+
+  // The seats.
+
+  const numPlayers = () => Number(document.querySelector("input[name=num_players]:checked").value);
+
+  function drawTextInput(seat, field, label, placeholder, maxlength) {
+    const store = (event) => {
+      seat[field] = event.target.value;
+    };
+    return h("input", {
+      "aria-label": label,
+      placeholder,
+      value: seat[field],
+      maxlength,
+      autocomplete: "off",
+      oninput: store,
+    });
   }
 
-  const numPlayers = () => Number(document.querySelector("input[name=players]:checked").value);
-
-  function option(value, chosen) {
-    return h("option", { value, selected: value === chosen }, value);
+  function drawSeat(number) {
+    const seat = seats[number];
+    const change = (event) => {
+      seat.kind = event.target.value;
+      drawSeats();
+      byId(`seat-${number}`).focus();
+    };
+    const kinds = [PERSON, ...offer.agents, OTHER].map((kind) => drawOption(kind, seat.kind));
+    const example = offer.allows_external_agents
+      ? "search:200, a policy file, module:function, stdio:… or http://…"
+      : "search:200 or a policy file";
+    return h(
+      "li",
+      {},
+      h("span", { class: `dot seat-${number}`, "aria-hidden": "true" }),
+      h(
+        "select",
+        { id: `seat-${number}`, "aria-label": `Seat ${number + 1}`, onchange: change },
+        kinds,
+      ),
+      seat.kind === PERSON &&
+        drawTextInput(seat, "name", `Name at seat ${number + 1}`, `Player ${number + 1}`, MAX_NAME),
+      seat.kind === OTHER &&
+        drawTextInput(seat, "agent", `Agent at seat ${number + 1}`, example, MAX_AGENT),
+    );
   }
 
   function drawSeats() {
-    const rows = range(numPlayers()).map((place) => {
-      const seat = seats[place];
-      const kinds = [PERSON, ...known.agents, OTHER];
-      const change = (event) => {
-        seat.kind = event.target.value;
-        drawSeats();
-        byId(`seat-${place}`).focus();
-      };
-      const text = (field, label, placeholder) =>
-        h("input", { "aria-label": label, placeholder, value: seat[field], maxlength: field === "name" ? 30 : 300, autocomplete: "off", oninput: (event) => (seat[field] = event.target.value) });
-      return h(
-        "li",
-        {},
-        h("span", { class: `dot seat-${place}`, "aria-hidden": "true" }),
-        h("select", { id: `seat-${place}`, "aria-label": `Seat ${place + 1}`, onchange: change }, kinds.map((kind) => option(kind, seat.kind))),
-        seat.kind === PERSON ? text("name", `Name at seat ${place + 1}`, `Player ${place + 1}`) : null,
-        seat.kind === OTHER ? text("other", `Agent at seat ${place + 1}`, "runs/mine/best.safetensors or search:200") : null,
-      );
+    byId("seats").replaceChildren(...range(numPlayers()).map(drawSeat));
+  }
+
+  function readSeat({ kind, name, agent }) {
+    if (kind === PERSON) return { name };
+    return { agent: kind === OTHER ? agent.trim() : kind };
+  }
+
+  // The options of the variant; the number of players follows from the seats.
+
+  function drawPlayerCount({ choices, default: chosen }) {
+    return choices.map((count) => {
+      const input = h("input", {
+        type: "radio",
+        name: "num_players",
+        value: count,
+        checked: count === chosen,
+        onchange: drawSeats,
+      });
+      return h("label", {}, input, count === 2 ? " 2 and a bot" : ` ${count}`);
     });
-    byId("seats").replaceChildren(...rows);
   }
 
-  function wish() {
-    const chosen = seats.slice(0, numPlayers()).map((seat) => (seat.kind === PERSON ? { name: seat.name } : { agent: seat.kind === OTHER ? seat.other : seat.kind }));
-    const seed = byId("seed").value.trim();
-    if (seed && !(/^\d{1,16}$/.test(seed) && Number.isSafeInteger(Number(seed)))) throw new Error(`Seed ${seed}: needed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
-    const components = byId("components").value.trim();
-    return {
-      seats: chosen,
-      seed: seed ? Number(seed) : null,
-      options: { tracks: byId("tracks").value, scoring: byId("scoring").value, discussion: byId("discussion").checked, ...(components && { components }) },
-    };
+  function drawInput({ name, kind, choices, default: value }) {
+    const id = `option-${name}`;
+    if (kind === "choice")
+      return h(
+        "select",
+        { id },
+        choices.map((choice) => drawOption(choice, value)),
+      );
+    if (kind === "flag") return h("input", { id, type: "checkbox", checked: value });
+    return h("input", { id, value, autocomplete: "off" });
   }
 
-  /* The clipboard is for pages from this machine or by HTTPS; elsewhere the link is marked, to be copied by hand. */
-  async function copy(input, button) {
+  const variantOptions = () => offer.options.filter(({ name }) => name !== "num_players");
+
+  function drawOptions() {
+    byId("num-players").append(
+      ...drawPlayerCount(offer.options.find(({ name }) => name === "num_players")),
+    );
+    byId("options").replaceChildren(
+      ...variantOptions().map((option) =>
+        h("label", {}, capitalize(option.help), drawInput(option)),
+      ),
+    );
+  }
+
+  /* The chosen options; a text that was left empty stands for the default. */
+  function readOptions() {
+    const entries = variantOptions().map(({ name, kind }) => {
+      const input = byId(`option-${name}`);
+      return [name, kind === "flag" ? input.checked : input.value.trim()];
+    });
+    return Object.fromEntries(entries.filter(([, value]) => value !== ""));
+  }
+
+  function readSeed() {
+    const text = byId("seed").value.trim();
+    if (!text) return null;
+    if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+    throw new Error(`Seed ${text}: it must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+  }
+
+  // The games.
+
+  /* Copy a link. Browsers allow that on this machine and with HTTPS; elsewhere the link is selected, to be copied by hand. */
+  async function copyLink(input, button) {
     input.select();
     try {
       await navigator.clipboard.writeText(input.value);
@@ -69,53 +143,96 @@
     }
   }
 
+  function drawLink(table, seat, canCopy) {
+    const input = h("input", {
+      readonly: true,
+      value: location.origin + seat.link,
+      "aria-label": `Link of ${seat.name}`,
+    });
+    const button = h(
+      "button",
+      { type: "button", onclick: () => copyLink(input, button) },
+      "Copy link",
+    );
+    const text = table.is_over ? `The result, as ${seat.name} sees it` : `Play as ${seat.name}`;
+    return h(
+      "li",
+      {},
+      h("a", { href: seat.link }, text),
+      canCopy && h("span", { class: "link" }, input, button),
+    );
+  }
+
   function drawTable(table) {
     const people = table.seats.filter((seat) => seat.link);
     return h(
       "article",
-      { class: "table" },
-      h("h3", {}, `Game ${table.id}`, h("small", {}, table.over ? "over" : `round ${table.round}`)),
+      { class: "game" },
+      h(
+        "h3",
+        {},
+        `Game ${table.id}`,
+        h("small", {}, table.is_over ? "over" : `round ${table.round}`),
+      ),
       h("p", { class: "faint" }, table.seats.map((seat) => seat.name).join(", ")),
-      h("ul", {}, people.map((seat) => {
-        const input = h("input", { readonly: true, value: location.origin + seat.link, "aria-label": `Link of ${seat.name}` });
-        const button = h("button", { type: "button", onclick: () => copy(input, button) }, "Copy link");
-        return h("li", {}, h("a", { href: seat.link }, table.over ? `The end, as ${seat.name} sees it` : `Play as ${seat.name}`), people.length > 1 ? h("span", { class: "link" }, input, button) : null);
-      })),
-      table.over && h("p", { class: "faint" }, "Watch it again: ", h("code", {}, `symphony9 watch ${table.file}`)),
+      h(
+        "ul",
+        {},
+        people.map((seat) => drawLink(table, seat, people.length > 1)),
+      ),
+      table.is_over &&
+        h(
+          "p",
+          { class: "faint" },
+          "Watch it again: ",
+          h("code", {}, `symphony9 watch ${table.file}`),
+        ),
     );
   }
 
   async function drawTables() {
-    const { tables } = await ask(token, "/api/tables");
+    const { tables } = await request(token, "/api/tables");
     const list = tables.length ? tables.map(drawTable) : [h("p", { class: "faint" }, "None yet.")];
     byId("list").replaceChildren(...list);
   }
 
+  function showStatus(text) {
+    byId("status").textContent = text;
+    byId("tables").focus();
+    byId("tables").scrollIntoView({ block: "nearest" });
+  }
+
   byId("setup").addEventListener("submit", async (event) => {
     event.preventDefault();
-    complain(null);
+    showProblem(null);
     try {
-      const table = await ask(token, "/api/tables", wish());
+      const body = {
+        seats: seats.slice(0, numPlayers()).map(readSeat),
+        seed: readSeed(),
+        options: readOptions(),
+      };
+      const table = await request(token, "/api/tables", body);
       const people = table.seats.filter((seat) => seat.link);
       await drawTables();
       if (people.length === 1) location.href = people[0].link;
-      else told(`Game ${table.id} is dealt. Send each person their link.`);
+      else showStatus(`Game ${table.id} is set up. Send each person their link.`);
     } catch (error) {
-      complain(error.message);
+      showProblem(error.message);
     }
   });
 
   async function start() {
-    if (!token) return complain("This page needs the host's link, with all that stands behind the #. It was printed when the server started.");
+    if (!token)
+      return showProblem(
+        "This page needs the host's link, including everything after the #. It was printed when the server started.",
+      );
     try {
-      known = await ask(token, "/api/agents");
-      byId("tracks").replaceChildren(...known.tracks.map((name) => option(name)));
-      byId("scoring").replaceChildren(...known.scoring.map((name) => option(name)));
-      document.querySelectorAll("input[name=players]").forEach((input) => input.addEventListener("change", drawSeats));
+      offer = await request(token, "/api/agents");
+      drawOptions();
       drawSeats();
       await drawTables();
     } catch (error) {
-      complain(error.message);
+      showProblem(error.message);
     }
   }
   addEventListener("hashchange", () => location.reload());

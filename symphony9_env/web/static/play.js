@@ -1,214 +1,356 @@
 "use strict";
-/* The page of one seat: shows what the server sends, sends what is chosen. The server knows the rules; this page doesn't. */
+/* The page of one seat: shows the messages of the server and sends the player's choices. The rules are the server's. */
 (() => {
-  const { h, mark, nameOf, needed, button, tracks, redrawConcert, boards, purse, scoreSheet, result, logLine, redraw } = symphony9;
-  const { ask, complain, HOST_KEY } = server;
-  const byId = (id) => document.getElementById(id);
+  const { h, byId, nameOf, titleOf, drawMark, redraw } = symphony9.common;
+  const { drawChoice, drawTracks, drawBoards, drawOwnThings, drawLogLine } = symphony9.board;
+  const { drawScoreSheet, describeResult } = symphony9.scoreSheet;
+  const { redrawConcert, drawNeeded } = symphony9.concert;
+  const { request, showProblem, HOST_KEY } = symphony9.server;
   const token = location.hash.slice(1);
-  let game = null;
-  let busy = false;
-  const SEEN = `symphony9-seen-${token.slice(0, 8)}`;
-  let seen = Number(sessionStorage.getItem(SEEN)) || 0; // lines of the log that were there when this seat last moved
+  const SEEN_KEY = `symphony9-seen-${token.slice(0, 8)}`;
+  const CUBE_KINDS = ["take", "keep", "discard"];
+  const CONCERT_KINDS = ["gave", "concert", "income"]; // log lines of a concert
+  const MAX_ANNOUNCEMENTS = 40;
+  let model = null; // the last message, and what drawing needs besides
+  let isSending = false;
+  let numSeen = Number(sessionStorage.getItem(SEEN_KEY)) || 0; // log lines that existed when this seat last moved
 
   async function choose(choice) {
-    if (busy) return;
-    busy = true;
+    if (isSending) return;
+    isSending = true;
     document.body.classList.add("busy");
-    complain(null);
-    const lines = game.log.length;
+    showProblem(null);
+    const numLines = model.log.length;
     try {
-      const answer = await ask(token, "/api/seat/move", { turn: game.turn, action: choice.action });
-      seen = lines;
-      sessionStorage.setItem(SEEN, seen);
-      show(answer);
+      const message = await request(token, "/api/seat/move", {
+        turn: model.turn,
+        action: choice.action,
+      });
+      numSeen = numLines;
+      sessionStorage.setItem(SEEN_KEY, numSeen);
+      show(message);
     } catch (error) {
-      complain(`${choice.label}: ${error.message}`);
+      showProblem(`${choice.label}: ${error.message}`);
     } finally {
-      busy = false;
+      isSending = false;
       document.body.classList.remove("busy");
     }
   }
 
-  // What is asked.
+  // The question.
 
-  const WHOLE = { take: "take", keep: "keep", discard: "discard" };
+  /* The number key of a musician. */
+  const keyOf = (musician) =>
+    1 + model.view.position.musicians.findIndex(({ name }) => name === musician);
 
-  function cubeChoices(kind) {
-    const found = game.choices.filter((choice) => choice.kind === kind);
-    return found.map((choice) =>
-      button(game, choice, mark(game.setting, choice.row, 30), h("span", {}, game.setting.musicians[choice.row].name, h("kbd", {}, choice.row + 1)), h("small", {}, choice.note)),
+  function drawCubeChoice(choice) {
+    const name = h(
+      "span",
+      {},
+      titleOf(model, choice.musician),
+      h("kbd", {}, keyOf(choice.musician)),
+    );
+    return drawChoice(
+      model,
+      choice,
+      drawMark(model, choice.musician, 30),
+      name,
+      h("small", {}, choice.note),
     );
   }
 
-  function amounts(kind) {
-    const found = game.choices.filter((choice) => choice.kind === kind);
-    const rows = [...new Set(found.map((choice) => choice.value ?? null))];
-    return rows.map((value) =>
+  /* The amounts of bids or announcements; a row for coins alone, and one for each piece of furniture. */
+  function drawAmounts(kind) {
+    const choices = model.view.choices.filter((choice) => choice.kind === kind);
+    const rows = [...new Set(choices.map((choice) => choice.furniture))];
+    return rows.map((furniture) =>
       h(
         "div",
-        { class: "amounts", role: "group", "aria-label": value ? `with the $${value} furniture` : "coins" },
-        h("span", { class: "faint" }, kind === "announce" ? "announce" : value ? `with furniture $${value}` : "coins alone"),
-        found.filter((choice) => (choice.value ?? null) === value).map((choice) => button(game, choice, `$${choice.amount}`)),
+        {
+          class: "amounts",
+          role: "group",
+          "aria-label": furniture ? `with the $${furniture} furniture` : "coins",
+        },
+        h(
+          "span",
+          { class: "faint" },
+          kind === "announce"
+            ? "announce"
+            : furniture
+              ? `with furniture $${furniture}`
+              : "coins alone",
+        ),
+        choices
+          .filter((choice) => choice.furniture === furniture)
+          .map((choice) => drawChoice(model, choice, `$${choice.amount}`)),
       ),
     );
   }
 
-  function question() {
-    const { scene } = game;
-    if (scene.sheet) {
-      const isHost = sessionStorage.getItem(HOST_KEY);
-      return [
-        h("h2", {}, result(game)),
-        h("p", {}, h("button", { type: "button", onclick: toSheet }, "Score sheet"), " ", isHost && h("a", { href: "/" }, "Set up another game")),
-      ];
-    }
-    if (scene.to_decide !== game.seat) {
-      return [h("h2", {}, `Waiting for ${nameOf(game, scene.to_decide)}`), h("p", { class: "faint" }, `who is asked to ${scene.question}.`), since()];
-    }
-    const left = scene.pending > 1 ? h("small", {}, `${scene.pending} left`) : null;
-    const others = game.choices.filter((choice) => choice.kind === "pass" || choice.kind === "sell");
-    const money = scene.boards[game.seat].money;
-    const buying = scene.decision.startsWith("buy");
-    const nothing = buying && !game.choices.some((choice) => choice.kind === "take");
-    return [
-      h("h2", {}, "Your decision: ", scene.question, left),
-      since(),
-      (buying || game.isGiving) && h("p", {}, `You have $${money}${nothing ? ": nothing can be bought now" : ""}.`),
-      game.isGiving && needed(game),
-      h("div", { class: "cube-choices" }, Object.values(WHOLE).map(cubeChoices)),
-      scene.decision === "bid" && h("p", { class: "faint" }, "Paid only if the concert takes place. A piece of furniture counts its full value; no change is given, and its points are lost with it."),
-      h("div", { class: "groups" }, amounts("bid"), amounts("announce")),
-      h("div", { class: "others" }, others.map((choice) => button(game, choice, choice.label, choice.kind === "pass" ? h("kbd", {}, "P") : h("small", {}, choice.note)))),
-      hint(),
-    ];
-  }
-
-  function hint() {
-    return h("p", { class: "faint keys" }, "A button's key moves to it, Enter takes it; amounts have their own numbers. Furniture can be sold at any of your decisions.");
-  }
-
-  function toSheet() {
-    document.querySelector(".sheet").scrollIntoView({ block: "start" });
-    document.querySelector(".sheet").focus({ preventScroll: true });
-  }
-
-  const OF_A_CONCERT = ["gave", "concert", "income"];
-
-  /* What happened since this seat's last move: a concert in full, the rest in short. */
-  function since() {
-    const fresh = game.log.slice(seen).filter((event) => event.kind !== "round" && !(event.kind === "move" && event.seat === game.seat));
-    if (!seen || !fresh.length) return null;
-    const lines = (events) => h("ul", {}, events.map((event) => logLine(game, event)));
-    const ofConcert = fresh.filter((event) => OF_A_CONCERT.includes(event.kind));
-    const rest = fresh.filter((event) => !OF_A_CONCERT.includes(event.kind));
-    return h(
-      "div",
-      { class: "since" },
-      ofConcert.length ? h("div", { class: "resolved" }, h("b", {}, "The concert"), lines(ofConcert)) : null,
-      rest.length ? h("details", { open: rest.length <= 4 && !ofConcert.length }, h("summary", {}, `Since your last move (${rest.length})`), lines(rest)) : null,
+  function drawOtherChoice(choice) {
+    return drawChoice(
+      model,
+      choice,
+      choice.label,
+      choice.kind === "pass" ? h("kbd", {}, "P") : h("small", {}, choice.note),
     );
   }
 
-  function show(message) {
-    if (game && message.turn < game.turn) return; // an older one that came late
-    const news = game ? message.log.slice(game.log.length) : [];
-    const mine = !game || game.scene.to_decide !== message.seat;
-    game = { ...game, ...message, choose };
-    const { scene, setting } = game;
-    game.isGiving = scene.to_decide === game.seat && ["bid", "announce"].includes(scene.decision);
-    const isNewlyOver = scene.sheet && !document.querySelector(".sheet");
-    document.querySelector("main").hidden = false;
-    byId("where").textContent = `Round ${scene.round} of ${setting.rounds} · ${nameOf(game, game.seat)}`;
-    document.title = scene.to_decide === game.seat ? "Your turn · Symphony No. 9" : "Symphony No. 9";
-    redraw(byId("question"), question());
-    byId("question").classList.toggle("asked", scene.to_decide === game.seat);
-    byId("question").classList.toggle("over", Boolean(scene.sheet));
-    byId("question").classList.toggle("last-sale", scene.decision === "sell");
-    redraw(byId("left"), scene.sheet && scoreSheet(game), tracks(game), boards(game));
-    redrawConcert(byId("concert"), game);
-    redraw(byId("right"), purse(game));
-    if (game.problem) complain(game.problem);
-    const lines = game.log.map((event) => logLine(game, event));
-    lines.slice(seen || lines.length).forEach((line) => line.classList.add("fresh"));
-    byId("log").replaceChildren(...lines);
-    byId("log").scrollTop = byId("log").scrollHeight;
-    say(news, mine);
-    if (isNewlyOver) toSheet();
+  function drawEnd() {
+    const isHost = sessionStorage.getItem(HOST_KEY);
+    return [
+      h("h2", {}, describeResult(model)),
+      h(
+        "p",
+        {},
+        h("button", { type: "button", onclick: scrollToSheet }, "Score sheet"),
+        " ",
+        isHost && h("a", { href: "/" }, "Set up another game"),
+      ),
+    ];
   }
 
-  /* For screen readers: what has just happened, and that it is this seat's turn. New lines are read, old ones stay. */
-  function say(news, asked) {
-    const told = news.map((event) => (event.seat === null ? event.text : `${nameOf(game, event.seat)} ${event.text}`));
-    if (game.scene.to_decide === game.seat && asked) told.push(`Your decision: ${game.scene.question}`);
-    if (game.scene.sheet && news.length) told.push(result(game));
-    byId("said").append(...told.map((text) => h("p", {}, text)));
-    while (byId("said").children.length > 40) byId("said").firstChild.remove();
+  function drawWaiting() {
+    const { position } = model.view;
+    return [
+      h("h2", {}, `Waiting for ${nameOf(model, position.to_decide)}`),
+      h("p", { class: "faint" }, `to ${position.question}.`),
+      drawRecent(),
+    ];
+  }
+
+  function drawDecision() {
+    const { position, own, choices } = model.view;
+    const isBuying = position.decision.startsWith("buy");
+    const canBuy = choices.some((choice) => choice.kind === "take");
+    return [
+      h(
+        "h2",
+        {},
+        "Your decision: ",
+        position.question,
+        position.pending > 1 ? h("small", {}, `${position.pending} left`) : null,
+      ),
+      drawRecent(),
+      (isBuying || model.isContributing) &&
+        h(
+          "p",
+          {},
+          `You have $${own.money}${isBuying && !canBuy ? ": nothing can be bought now" : ""}.`,
+        ),
+      model.isContributing && drawNeeded(model),
+      h(
+        "div",
+        { class: "cube-choices" },
+        choices.filter((choice) => CUBE_KINDS.includes(choice.kind)).map(drawCubeChoice),
+      ),
+      position.decision === "bid" &&
+        h(
+          "p",
+          { class: "faint" },
+          "You pay only if the concert takes place. Furniture counts its full value; no change is given, and its points are lost.",
+        ),
+      h("div", { class: "groups" }, drawAmounts("bid"), drawAmounts("announce")),
+      h(
+        "div",
+        { class: "others" },
+        choices.filter((choice) => ["pass", "sell"].includes(choice.kind)).map(drawOtherChoice),
+      ),
+      h(
+        "p",
+        { class: "faint keys" },
+        "Press a button's key to move to it (amounts: the number itself) and Enter to choose it. You can sell furniture at any of your decisions.",
+      ),
+    ];
+  }
+
+  function drawQuestion() {
+    const { position, seat } = model.view;
+    if (position.score_sheet) return drawEnd();
+    return position.to_decide === seat ? drawDecision() : drawWaiting();
+  }
+
+  /* What happened since this seat's last move: concerts in full, the rest folded if it is long. */
+  function drawRecent() {
+    const isOwnMove = (line) => line.kind === "move" && line.seat === model.view.seat;
+    const recent = model.log
+      .slice(numSeen)
+      .filter((line) => line.kind !== "round" && !isOwnMove(line));
+    if (!numSeen || !recent.length) return null;
+    const list = (lines) =>
+      h(
+        "ul",
+        {},
+        lines.map((line) => drawLogLine(model, line)),
+      );
+    const concert = recent.filter((line) => CONCERT_KINDS.includes(line.kind));
+    const others = recent.filter((line) => !CONCERT_KINDS.includes(line.kind));
+    return h(
+      "div",
+      { class: "recent" },
+      concert.length
+        ? h("div", { class: "recent-concert" }, h("b", {}, "The concert"), list(concert))
+        : null,
+      others.length
+        ? h(
+            "details",
+            { open: others.length <= 4 && !concert.length },
+            h("summary", {}, `Since your last move (${others.length})`),
+            list(others),
+          )
+        : null,
+    );
+  }
+
+  function scrollToSheet() {
+    const sheet = document.querySelector(".score-sheet");
+    sheet.scrollIntoView({ block: "start" });
+    sheet.focus({ preventScroll: true });
+  }
+
+  // Showing a message.
+
+  function show(message) {
+    if (model && message.turn < model.turn) return; // a message that was overtaken by a newer one
+    const newLines = model ? message.log.slice(model.log.length) : [];
+    const wasAsked = model !== null && model.view.position.to_decide === message.view.seat;
+    const { position, seat } = message.view;
+    const isAsked = position.to_decide === seat;
+    model = {
+      ...message,
+      choose,
+      isReplay: false,
+      isContributing: isAsked && ["bid", "announce"].includes(position.decision),
+    };
+    const isNewlyOver = position.score_sheet && !document.querySelector(".score-sheet");
+    draw(isAsked);
+    announce(newLines, isAsked && !wasAsked);
+    if (isNewlyOver) scrollToSheet();
+  }
+
+  function draw(isAsked) {
+    const { game, position, seat } = model.view;
+    document.querySelector("main").hidden = false;
+    document.title = isAsked ? "Your turn · Symphony No. 9" : "Symphony No. 9";
+    byId("progress").textContent =
+      `Round ${position.round} of ${game.num_rounds} · ${nameOf(model, seat)}`;
+    redraw(byId("question"), drawQuestion());
+    byId("question").classList.toggle("asked", isAsked);
+    byId("question").classList.toggle("over", Boolean(position.score_sheet));
+    byId("question").classList.toggle("last-sale", position.decision === "sell");
+    redraw(
+      byId("left"),
+      position.score_sheet && drawScoreSheet(model),
+      drawTracks(model),
+      drawBoards(model),
+    );
+    redrawConcert(byId("concert"), model);
+    redraw(byId("right"), drawOwnThings(model));
+    if (model.problem) showProblem(model.problem);
+    drawLog();
+  }
+
+  function drawLog() {
+    const lines = model.log.map((line) => drawLogLine(model, line));
+    for (const line of lines.slice(numSeen || lines.length)) line.classList.add("latest");
+    byId("log").replaceChildren(...lines);
+    byId("log").scrollTop = byId("log").scrollHeight;
+  }
+
+  /* Let screen readers read what has just happened, and that it is this seat's turn. */
+  function announce(newLines, isNewlyAsked) {
+    const { position } = model.view;
+    const texts = newLines.map((line) =>
+      line.seat === null ? line.text : `${nameOf(model, line.seat)} ${line.text}`,
+    );
+    if (isNewlyAsked) texts.push(`Your decision: ${position.question}`);
+    if (position.score_sheet && newLines.length) texts.push(describeResult(model));
+    byId("announcements").append(...texts.map((text) => h("p", {}, text)));
+    while (byId("announcements").children.length > MAX_ANNOUNCEMENTS)
+      byId("announcements").firstChild.remove();
     if (document.activeElement === document.body) byId("question").focus({ preventScroll: true });
   }
 
   // The connection.
 
-  let wait = 500;
-  let socket = null;
+  const MIN_DELAY = 500; // milliseconds until the first attempt to connect again; doubled after each failure
+  const MAX_DELAY = 8000;
+  let delay = MIN_DELAY;
 
   function connect() {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    socket = new WebSocket(`${scheme}//${location.host}/api/seat/events`);
+    const socket = new WebSocket(`${scheme}//${location.host}/api/seat/events`);
     socket.onopen = () => socket.send(token);
     socket.onmessage = (event) => {
-      wait = 500;
-      if (byId("connection").textContent) complain(null); // what failed then can be tried again
+      delay = MIN_DELAY;
+      if (byId("connection").textContent) showProblem(null); // the request that failed can be repeated now
       byId("connection").textContent = "";
       show(JSON.parse(event.data));
     };
     socket.onclose = (event) => {
-      if (event.code >= 4400 && event.code < 4500) return complain(event.reason);
+      if (event.code >= 4400 && event.code < 4500) return showProblem(event.reason); // refused by the server
       byId("connection").textContent = "Connection lost: trying again …";
-      setTimeout(connect, wait);
-      wait = Math.min(wait * 2, 8000);
+      setTimeout(connect, delay);
+      delay = Math.min(delay * 2, MAX_DELAY);
     };
   }
 
-  // The keyboard: a key moves to a choice, Enter takes it.
+  // The keyboard: a key moves to a choice, Enter chooses it.
 
-  function byKey(key) {
-    if (key === "p" || key === "P") return game.choices.find((choice) => choice.kind === "pass");
+  function findByKey(key) {
+    const { choices } = model.view;
+    if (key === "p" || key === "P") return choices.find((choice) => choice.kind === "pass");
     if (!/^[0-9]$/.test(key)) return undefined;
     const number = Number(key);
-    return game.choices.find((choice) => (choice.row === number - 1 && choice.kind in WHOLE) || (choice.amount === number && !choice.value));
+    const isCube = (choice) =>
+      CUBE_KINDS.includes(choice.kind) && keyOf(choice.musician) === number;
+    return choices.find(
+      (choice) => isCube(choice) || (choice.amount === number && choice.furniture === null),
+    );
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!game || event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || document.querySelector("dialog[open]")) return;
-    const choice = byKey(event.key);
+    if (
+      !model ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.target.tagName === "INPUT" ||
+      document.querySelector("dialog[open]")
+    )
+      return;
+    const choice = findByKey(event.key);
     if (!choice) return;
     event.preventDefault();
     byId("question").querySelector(`[data-action="${choice.action}"]`)?.focus();
   });
 
-  byId("rules-button").addEventListener("click", () => byId("rules").showModal());
+  byId("rules-button").addEventListener("click", () => byId("rules-dialog").showModal());
   byId("name-button").addEventListener("click", () => {
-    byId("name").value = nameOf(game, game.seat);
-    byId("naming").showModal();
+    byId("name").value = nameOf(model, model.view.seat);
+    byId("name-dialog").showModal();
   });
-  byId("rename").addEventListener("submit", async (event) => {
+  byId("name-form").addEventListener("submit", async (event) => {
     if (event.submitter?.value !== "change") return;
     try {
-      show(await ask(token, "/api/seat/name", { name: byId("name").value }));
+      show(await request(token, "/api/seat/name", { name: byId("name").value }));
     } catch (error) {
-      complain(error.message);
+      showProblem(error.message);
     }
   });
 
   async function start() {
-    if (!token) return complain("This page needs the whole link of a seat, as the host has given it to you.");
+    if (!token)
+      return showProblem(
+        "This page needs the complete link of a seat, as the host has given it to you.",
+      );
     try {
-      const message = await ask(token, "/api/seat");
-      byId("primer").textContent = message.primer.replace(/([^\n])\n(?=[^\n\d]) */g, "$1 "); // lines as long as the window
+      const message = await request(token, "/api/seat");
+      byId("rules").textContent = message.rules.replace(/([^\n])\n(?=[^\n\d]) */g, "$1 "); // unwrap the paragraphs
       show(message);
       connect();
     } catch (error) {
-      complain(error.message);
+      showProblem(error.message);
     }
   }
   addEventListener("hashchange", () => location.reload()); // another seat's link in the same tab

@@ -1,23 +1,32 @@
 "use strict";
 /* How the playing page and the host's page talk to the server. */
-const server = (() => {
-  /* Ask the server; an answer that is no JSON (from a proxy, say) still becomes an error that can be read. */
-  async function ask(token, path, body) {
+symphony9.server = (() => {
+  const HOST_KEY = "symphony9-host"; // the host's token is stored under this key for the life of the tab
+
+  /* Send a request, with a body as POST, otherwise as GET; return the answer or throw the server's error. */
+  async function request(token, path, body) {
     const response = await fetch(path, {
       method: body ? "POST" : "GET",
-      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body && { "content-type": "application/json" }),
+      },
       body: body && JSON.stringify(body),
     });
-    const answer = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
+    // A proxy may answer with something else than JSON.
+    const answer = await response
+      .json()
+      .catch(() => ({ error: `${response.status} ${response.statusText}` }));
     if (!response.ok) throw new Error(answer.error);
     return answer;
   }
 
-  function complain(text) {
-    const place = document.getElementById("problem");
-    place.hidden = !text;
-    place.textContent = text ?? "";
+  /* Show an error message above the page; null removes it. */
+  function showProblem(text) {
+    const element = document.getElementById("problem");
+    element.hidden = !text;
+    element.textContent = text ?? "";
   }
 
-  return { ask, complain, HOST_KEY: "symphony9-host" }; // under which the host's token is kept in the tab
+  return { request, showProblem, HOST_KEY };
 })();

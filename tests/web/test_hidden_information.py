@@ -1,4 +1,4 @@
-"""What a seat's link receives, and what others' links and no link at all receive."""
+"""Hidden information stays hidden: what a seat's link receives, and what other links and no link receive."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from symphony9_env.actions import is_bid
 from symphony9_env.rules.state import game_at
 from tests.properties.test_secrets import change_secrets
-from tests.web.service import bearer, look, move, server, set_up
+from tests.web.api import bearer, choices_of, create_table, get_seat, move, run_server
 
 
-def everything(text: str) -> list[Any]:
-    """All keys and values, at any depth."""
+def list_contents(text: str) -> list[Any]:
+    """Return all keys and values of a JSON text, at any depth."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
@@ -33,13 +34,13 @@ def everything(text: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
-def test_what_is_hidden_from_a_seat_is_not_in_what_it_receives(num_players: int, tmp_path: Path) -> None:
-    """Raw answers and messages of a whole game: the same bytes whatever the others own and hold and what will come."""
+def test_messages_to_a_seat_do_not_depend_on_what_is_hidden_from_it(num_players: int, tmp_path: Path) -> None:
+    """Compare the bytes of all answers and messages of a whole game with everything hidden changed."""
     rng = np.random.default_rng(num_players)
     checked = 0
-    with server(tmp_path) as (client, tables):
-        tokens = set_up(client, tables, *[None] * num_players, seed=3, options={"discussion": True})
-        table = tables.by_id["0001"]
+    with run_server(tmp_path) as (client, store):
+        tokens = create_table(client, store, *[None] * num_players, seed=3, options={"discussion": True})
+        table = store.tables["0001"]
         while not table.is_over:
             true = table.env.states.copy()
             for seat, token in enumerate(tokens):
@@ -50,42 +51,41 @@ def test_what_is_hidden_from_a_seat_is_not_in_what_it_receives(num_players: int,
                 with client.websocket_connect("/api/seat/events") as socket:
                     socket.send_text(token)
                     message = socket.receive_text()
-                assert {key: value for key, value in json.loads(raw).items() if key != "primer"} == json.loads(message)
-                for board in json.loads(raw)["scene"]["boards"]:
+                assert {key: value for key, value in json.loads(raw).items() if key != "rules"} == json.loads(message)
+                for board in json.loads(raw)["view"]["position"]["boards"]:
                     assert board["seat"] == seat or (board["money"], board["furniture"]) == (None, None)
-                assert not {"seed", "token", *tokens, tables.host_token} & set(map(str, everything(message))) - {
-                    "token"
-                }
+                assert not {"seed", *tokens, store.host_token} & set(map(str, list_contents(message)))
                 checked += 1
             token = tokens[table.env.deciding_seat]
-            action = int(rng.choice([choice["action"] for choice in look(client, token)["choices"]]))
+            action = int(rng.choice(choices_of(get_seat(client, token))))
             assert move(client, token, action, table.turn).status_code == 200
     assert checked > 100
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
-def test_the_log_tells_the_same_whatever_the_others_own(num_players: int, tmp_path: Path) -> None:
-    """The same moves with richer rivals and other tokens to come: the same lines, until the tokens show."""
+def test_logs_do_not_depend_on_what_the_others_own(num_players: int, tmp_path: Path) -> None:
+    """Play the same moves with richer rivals and other tokens to come: the lines are the same until those are shown."""
     rng = np.random.default_rng(7)
-    with server(tmp_path) as (client, tables):
+    with run_server(tmp_path) as (client, store):
         for _ in range(2):
-            set_up(client, tables, *[None] * num_players, seed=9)
-        one, other = tables.by_id.values()
+            create_table(client, store, *[None] * num_players, seed=9)
+        one, other = store.tables.values()
         game_at(other.env.states).money[:num_players] += 17
         game_at(other.env.states).budget[5] = -game_at(other.env.states).budget[5] or 2
         while game_at(one.env.states).round_index < 5:
-            action = int(rng.choice([choice["action"] for choice in one.message(one.env.deciding_seat)["choices"]]))
-            before = len(one.log)
+            seat = one.env.deciding_seat
+            action = int(rng.choice([choice["action"] for choice in one.message(seat)["view"]["choices"]]))
+            before = len(one.logs[seat])
             one.play(action)
             other.play(action)
-            assert one.log == other.log
-            if 22 <= action < 40:
-                assert one.log[before]["text"] == "closes a hand"
+            assert one.logs == other.logs
+            if is_bid(action):
+                assert {log[before]["text"] for log in one.logs} == {"closes a hand"}
 
 
-def test_without_the_right_token_there_is_nothing(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, None, "planner")
+def test_requests_without_the_right_token_get_only_an_error(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner")
         wrong = [
             {},
             bearer(""),
@@ -106,13 +106,13 @@ def test_without_the_right_token_there_is_nothing(tmp_path: Path) -> None:
                 answer = client.request(method, path, headers=headers)
                 assert answer.status_code in (401, 403)
                 assert set(answer.json()) == {"error"}
-        assert client.get("/api/tables", headers=bearer(token)).status_code == 403  # a seat is no host
-        assert client.get("/api/seat", headers=bearer(tables.host_token)).status_code == 403  # and a host has no seat
+        assert client.get("/api/tables", headers=bearer(token)).status_code == 403  # a seat's token is not the host's
+        assert client.get("/api/seat", headers=bearer(store.host_token)).status_code == 403  # nor the reverse
 
 
 def test_a_socket_without_the_right_token_is_closed(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        set_up(client, tables, None, "planner")
+    with run_server(tmp_path) as (client, store):
+        create_table(client, store, None, "planner")
         with client.websocket_connect("/api/seat/events") as socket:
             socket.send_text("wrong")
             with pytest.raises(WebSocketDisconnect) as closed:
@@ -124,15 +124,15 @@ def test_a_socket_without_the_right_token_is_closed(tmp_path: Path) -> None:
                 socket.receive_text()
 
 
-def test_nobody_plays_another_s_seat(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        tokens = set_up(client, tables, None, None, None, seed=1)
-        table = tables.by_id["0001"]
+def test_nobody_can_play_another_seat(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        tokens = create_table(client, store, None, None, None, seed=1)
+        table = store.tables["0001"]
         deciding = table.env.deciding_seat
-        action = look(client, tokens[deciding])["choices"][0]["action"]
+        action = choices_of(get_seat(client, tokens[deciding]))[0]
         for seat, token in enumerate(tokens):
             if seat != deciding:
-                assert look(client, token)["choices"] == []
+                assert choices_of(get_seat(client, token)) == []
                 answer = move(client, token, action, table.turn)
                 assert (answer.status_code, table.turn) == (409, 0)
                 assert f"it is not your turn: Ann {deciding} is to decide" in answer.json()["error"]

@@ -1,4 +1,4 @@
-"""The server of `symphony9 play`, asked as a page asks it, and as it should not be."""
+"""The application of `symphony9 play`: requests that pages make, and requests that must be refused."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from starlette.websockets import WebSocketDisconnect
 from symphony9_env import records
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.web.app import MAX_BODY, MAX_SOCKETS, make_app
-from symphony9_env.web.table_store import Tables
+from symphony9_env.web.table_store import TableStore
 from symphony9_env.web.tables import Table
+from tests.web.api import bearer, choices_of, create_table, get_seat, move, play_random_moves, run_server
 from tests.web.browser import running
 from tests.web.report import report
-from tests.web.service import bearer, look, move, play_on, server, set_up
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,14 @@ from tests.web.service import bearer, look, move, play_on, server, set_up
 def test_a_person_plays_a_game_against_agents_to_the_score_sheet(
     agents: tuple[str | None, ...], tmp_path: Path
 ) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, *agents, seed=5)
-        play_on(client, [token], np.random.default_rng(0))
-        message = look(client, token)
-    assert message["scene"]["decision"] == "over"
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, *agents, seed=5)
+        play_random_moves(client, [token], np.random.default_rng(0))
+        message = get_seat(client, token)
+    assert message["format"] == "symphony9-table/1"
+    assert message["view"]["position"]["decision"] == "over"
     *_, env = records.replay(records.load(tmp_path / "0001.json"))
-    assert [line["total"] for line in message["scene"]["sheet"]] == env.record()["result"]["scores"]
+    assert [line["total"] for line in message["view"]["position"]["score_sheet"]] == env.record()["result"]["scores"]
     assert message["log"][-1]["text"] == "The game is over"
 
 
@@ -48,53 +49,53 @@ def test_a_person_plays_a_game_against_agents_to_the_score_sheet(
         ({"action": -1, "turn": 0}, 422, "action -1 is out of range"),
         ({"action": 10**30, "turn": 0}, 422, "out of range"),
         ({"action": 0, "turn": 1}, 409, "the game has moved on: this is turn 0, not 1"),
-        ({"action": 0}, 400, "needed: two whole numbers"),
-        ({"action": "0", "turn": 0}, 400, "needed: two whole numbers"),
-        ({"action": True, "turn": 0}, 400, "needed: two whole numbers"),
-        ({"action": 0.0, "turn": 0}, 400, "needed: two whole numbers"),
-        ({}, 400, "needed: two whole numbers"),
-        ([], 400, "the body is no JSON object"),
-        (b"{", 400, "the body is no JSON object"),
-        (b"\xff\xfe", 400, "the body is no JSON object"),
-        (b"[" * 5000, 400, "the body is no JSON object"),
-        (b"", 400, "the body is no JSON object"),
+        ({"action": 0}, 400, "both must be whole numbers"),
+        ({"action": "0", "turn": 0}, 400, "both must be whole numbers"),
+        ({"action": True, "turn": 0}, 400, "both must be whole numbers"),
+        ({"action": 0.0, "turn": 0}, 400, "both must be whole numbers"),
+        ({}, 400, "both must be whole numbers"),
+        ([], 400, "the body is not a JSON object"),
+        (b"{", 400, "the body is not a JSON object"),
+        (b"\xff\xfe", 400, "the body is not a JSON object"),
+        (b"[" * 5000, 400, "the body is not a JSON object"),
+        (b"", 400, "the body is not a JSON object"),
     ],
 )
-def test_a_bad_move_is_refused_and_the_game_is_unharmed(body: Any, status: int, reason: str, tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        (token, _) = set_up(client, tables, None, None, seed=12)
-        table = tables.by_id["0001"]
+def test_a_bad_move_is_refused_and_changes_nothing(body: Any, status: int, reason: str, tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        (token, _) = create_table(client, store, None, None, seed=12)
+        table = store.tables["0001"]
         token = (token, _)[table.env.deciding_seat]
-        before = table.env.states.tobytes(), look(client, token)
+        before = table.env.states.tobytes(), get_seat(client, token)
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         answer = client.post("/api/seat/move", content=content, headers=bearer(token))
         assert answer.status_code == status
         assert reason in answer.json()["error"]
-        assert (table.env.states.tobytes(), look(client, token)) == before
+        assert (table.env.states.tobytes(), get_seat(client, token)) == before
         assert move(client, token, 0, 0).status_code == 200
 
 
 def test_bodies_that_are_too_large_are_refused(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, None, "planner")
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner")
         large = b'{"name": "' + b"x" * MAX_BODY + b'"}'
-        for path, secret in (("/api/seat/name", token), ("/api/tables", tables.host_token)):
-            for content in (large, iter([large[:100], large[100:]])):  # with its length said before, and without
+        for path, secret in (("/api/seat/name", token), ("/api/tables", store.host_token)):
+            for content in (large, iter([large[:100], large[100:]])):  # with and without a content-length header
                 answer = client.post(path, content=content, headers=bearer(secret))
                 assert answer.status_code == 413
                 assert "content-security-policy" in answer.headers
-        assert look(client, token)["players"][0]["name"] == "Ann 0"
+        assert get_seat(client, token)["players"][0]["name"] == "Ann 0"
 
 
 @pytest.mark.parametrize(
-    ("wish", "reason"),
+    ("request_body", "reason"),
     [
-        ([], "no JSON object"),
-        ({}, "needed: an object with seats"),
-        ({"seats": "ab"}, "needed: an object with seats"),
+        ([], "not a JSON object"),
+        ({}, "must be an object with seats"),
+        ({"seats": "ab"}, "must be an object with seats"),
         ({"seats": [{}]}, "num_players=1; allowed: 2, 3, 4"),
         ({"seats": [{}] * 5}, "num_players=5"),
-        ({"seats": [1, 2]}, "seat 1: 1; needed: an object"),
+        ({"seats": [1, 2]}, "seat 1: 1; it must be an object"),
         ({"seats": [{"name": 7}, {}]}, "seat 1: name=7"),
         ({"seats": [{}, {"agent": "planer"}]}, "did you mean 'planner'"),
         ({"seats": [{}, {"agent": "nowhere.safetensors"}]}, "nowhere.safetensors: no such file"),
@@ -110,17 +111,17 @@ def test_bodies_that_are_too_large_are_refused(tmp_path: Path) -> None:
         ({"seats": [{}, {}], "options": {"components": "nowhere.toml"}}, "nowhere.toml"),
     ],
 )
-def test_a_game_that_can_t_be_set_up_is_refused_and_leaves_nothing(wish: Any, reason: str, tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        answer = client.post("/api/tables", content=json.dumps(wish), headers=bearer(tables.host_token))
+def test_a_bad_table_request_is_refused_and_leaves_no_files(request_body: Any, reason: str, tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        answer = client.post("/api/tables", content=json.dumps(request_body), headers=bearer(store.host_token))
         assert answer.status_code in (400, 422)
         assert reason in answer.json()["error"]
         assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "host.json"]
 
 
-def test_names_are_one_short_line_and_stay_text(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, None, "planner")
+def test_names_become_one_short_line_of_text(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner")
         for name, shown in [
             ("<b>Ann</b>", "<b>Ann</b>"),
             ("  Ann\n\tB \x00\u202e", "Ann B"),
@@ -136,9 +137,9 @@ def test_names_are_one_short_line_and_stay_text(tmp_path: Path) -> None:
         assert client.post("/api/seat/name", json={"name": "planner"}, headers=bearer(token)).status_code == 409
 
 
-def test_every_answer_forbids_foreign_scripts_and_is_not_kept(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, _):
-        for path in ("/", "/play", "/look.css", "/static/play.js", "/api/seat", "/nowhere"):
+def test_every_answer_forbids_foreign_scripts_and_caching(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, _):
+        for path in ("/", "/play", "/theme.css", "/shared/board.js", "/static/play.js", "/api/seat", "/nowhere"):
             headers = client.get(path).headers
             assert "script-src 'self'" in headers["content-security-policy"]
             assert "unsafe" not in headers["content-security-policy"]
@@ -147,16 +148,18 @@ def test_every_answer_forbids_foreign_scripts_and_is_not_kept(tmp_path: Path) ->
             assert headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/../host.json"])
-def test_no_file_but_the_page_s_own_can_be_fetched(path: str, tmp_path: Path) -> None:
-    with server(tmp_path) as (client, _):
+@pytest.mark.parametrize(
+    "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/shared/..%2freplay_data.py", "/../host.json"]
+)
+def test_only_the_files_of_pages_can_be_fetched(path: str, tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, _):
         assert client.get(path).status_code == 404
 
 
-def test_a_page_hears_of_others_moves(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables):
-        tokens = set_up(client, tables, None, None, seed=1)
-        deciding = tables.by_id["0001"].env.deciding_seat
+def test_a_page_receives_the_others_moves_and_names(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store):
+        tokens = create_table(client, store, None, None, seed=1)
+        deciding = store.tables["0001"].env.deciding_seat
         with client.websocket_connect("/api/seat/events") as socket:
             socket.send_text(tokens[1 - deciding])
             assert socket.receive_json()["turn"] == 0
@@ -167,21 +170,21 @@ def test_a_page_hears_of_others_moves(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_agent_that_fails_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with server(tmp_path) as (client, tables):
-        (token,) = set_up(client, tables, None, "planner", seed=1)
-        message = look(client, token)
+def test_a_failing_agent_is_reported_and_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner", seed=1)
+        message = get_seat(client, token)
         with monkeypatch.context() as patch:
             patch.setattr(ScriptedAgent, "choose", lambda *_: 1 / 0)
-            while message["choices"]:
-                message = move(client, token, message["choices"][0]["action"], message["turn"]).json()
-            assert "planner can't go on: division by zero" in message["problem"]
-        assert look(client, token)["choices"]
+            while choices_of(message):
+                message = move(client, token, choices_of(message)[0], message["turn"]).json()
+            assert "planner could not move: division by zero" in message["problem"]
+        assert choices_of(get_seat(client, token))
 
 
-def test_a_seat_is_open_in_some_places_at_once_not_in_any_number(tmp_path: Path) -> None:
-    with server(tmp_path) as (client, tables), contextlib.ExitStack() as stack:
-        (token,) = set_up(client, tables, None, "planner")
+def test_the_number_of_windows_for_a_seat_is_limited(tmp_path: Path) -> None:
+    with run_server(tmp_path) as (client, store), contextlib.ExitStack() as stack:
+        (token,) = create_table(client, store, None, "planner")
         for _ in range(MAX_SOCKETS):
             socket = stack.enter_context(client.websocket_connect("/api/seat/events"))
             socket.send_text(token)
@@ -190,13 +193,13 @@ def test_a_seat_is_open_in_some_places_at_once_not_in_any_number(tmp_path: Path)
             one_more.send_text(token)
             with pytest.raises(WebSocketDisconnect) as closed:
                 one_more.receive_text()
-        assert "open in 8 places" in str(closed.value.reason)
+        assert "open in 8 windows" in str(closed.value.reason)
 
 
-def test_what_the_server_can_t_do_is_an_error_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = Tables(tmp_path)
-    with TestClient(make_app(tables), raise_server_exceptions=False) as client:
-        (token,) = set_up(client, tables, None, "planner")
+def test_an_internal_error_is_answered_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = TableStore(tmp_path)
+    with TestClient(make_app(store), raise_server_exceptions=False) as client:
+        (token,) = create_table(client, store, None, "planner")
         monkeypatch.setattr(Table, "message", lambda *_: 1 / 0)
         answer = client.get("/api/seat", headers=bearer(token))
     assert answer.status_code == 500
@@ -204,31 +207,33 @@ def test_what_the_server_can_t_do_is_an_error_as_any_other(tmp_path: Path, monke
     assert "content-security-policy" in answer.headers
 
 
-def test_fifty_games_at_once(tmp_path: Path) -> None:
-    """Over a real connection, each person after the other; how long an answer took is told at the end."""
-    tables = Tables(tmp_path)
+def is_over(message: dict[str, Any]) -> bool:
+    return message["view"]["position"]["score_sheet"] is not None
+
+
+def test_fifty_games_can_be_played_at_once(tmp_path: Path) -> None:
+    """Play over a real connection, one person after the other; report how long the answers took."""
+    store = TableStore(tmp_path)
     opponents = [{"agent": "planner"}, {"agent": "investor"}, {"agent": "greedy"}]
-    people = [
-        tables.create({"seats": [{"name": "Ann"}, *opponents], "seed": seed}).seats[0].token for seed in range(50)
-    ]
+    people = [store.create({"seats": [{"name": "Ann"}, *opponents], "seed": seed}).seats[0].token for seed in range(50)]
     rng = np.random.default_rng(0)
     waits = []
-    with running(make_app(tables)) as address, httpx2.Client(base_url=address, timeout=60) as client:
+    with running(make_app(store)) as address, httpx2.Client(base_url=address, timeout=60) as client:
         messages = {str(token): client.get("/api/seat", headers=bearer(str(token))).json() for token in people}
-        while waiting := [token for token, message in messages.items() if message["choices"]]:
+        while waiting := [token for token, message in messages.items() if choices_of(message)]:
             for token in waiting:
                 body = {
                     "turn": messages[token]["turn"],
-                    "action": int(rng.choice([choice["action"] for choice in messages[token]["choices"]])),
+                    "action": int(rng.choice(choices_of(messages[token]))),
                 }
                 begun = time.perf_counter()
                 answer = client.post("/api/seat/move", json=body, headers=bearer(token))
                 waits.append(time.perf_counter() - begun)
                 assert answer.status_code == 200
                 messages[token] = answer.json()
-                while not (messages[token]["choices"] or messages[token]["scene"]["sheet"]):  # agents still think
+                while not (choices_of(messages[token]) or is_over(messages[token])):  # agents are choosing
                     messages[token] = client.get("/api/seat", headers=bearer(token)).json()
-    assert all(message["scene"]["sheet"] for message in messages.values())
+    assert all(is_over(message) for message in messages.values())
     low, high = np.quantile(1000 * np.array(waits), [0.5, 0.99])
     report(
         f"symphony9 play, 50 games at once against planner, investor and greedy: {len(waits)} moves, each answered "

@@ -1,0 +1,129 @@
+"""Compare batched stepping in this checkout with another one: does the optional event buffer cost time when absent?
+
+    python -m speed.events --baseline ../symphony9-before-events
+    python -m speed.events --baseline PATH --rounds 30 --seconds 2
+
+Each checkout runs in a process of its own, with its folder first on the import path. The two processes play the same
+batch of random games and take turns on one pinned core; the order changes from round to round. The result is the median
+over rounds of the ratio of their speeds. A second process of this checkout shows the noise: its ratio should be 1.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from speed.rounds import Rates, median_rate, pin_to_one_core
+from symphony9_env.arena.console import Parser, positive_int, run
+
+CURRENT, BASELINE, CONTROL = "this checkout", "baseline", "this checkout, again"
+PROG = "python -m speed.events"
+# Uses only names that both checkouts have. It prints where the package was imported from and then, for each line of
+# input with a number of seconds, the steps per second.
+WORKER = """
+import sys, time
+import symphony9_env
+games = symphony9_env.BatchedGames(num_games=1024, num_players=4, seed=0)
+
+def measure(seconds):
+    steps, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < seconds:
+        games.step(games.sample_actions())
+        steps += 1024
+    return steps / passed
+
+measure(0.5)  # compile and warm up
+print(symphony9_env.__file__, flush=True)
+for line in sys.stdin:
+    print(measure(float(line)), flush=True)
+"""
+
+
+class Worker:
+    """A process that measures the batched stepping of one checkout."""
+
+    def __init__(self, checkout: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        imported = self._read()
+        if not Path(imported).is_relative_to(checkout):
+            self.close()
+            reason = f"symphony9_env is imported from {imported}" if imported else "its games can't be played"
+            raise ValueError(f"{checkout}: can't be measured: {reason}")
+
+    def measure(self, seconds: float) -> float:
+        """Return the steps per second."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.flush()
+        return float(self._read())
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+def compare(baseline: Path, rounds: int, seconds: float) -> Rates:
+    """Return the steps per second of both checkouts, and of this one once more, in each round."""
+    current = Path(__file__).resolve().parent.parent
+    checkouts = {CURRENT: current, BASELINE: baseline.resolve(), CONTROL: current}
+    rates: Rates = {name: [] for name in checkouts}
+    with ExitStack() as stack:
+        workers = {name: stack.enter_context(Worker(checkout)) for name, checkout in checkouts.items()}
+        for number in range(rounds):
+            order = list(workers) if number % 2 == 0 else list(workers)[::-1]
+            for name in order:
+                rates[name].append(workers[name].measure(seconds))
+    return rates
+
+
+def format_ratio(rates: Rates, name: str, reference: str) -> str:
+    """Return the median of the ratio of two rates over rounds, with its quartiles if there are several rounds."""
+    ratios = [own / other for own, other in zip(rates[name], rates[reference], strict=True)]
+    text = f"{name} / {reference}: {statistics.median(ratios):.4f}"
+    if len(ratios) == 1:
+        return text
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return f"{text} (middle half of {len(ratios)} rounds: {low:.4f} … {high:.4f})"
+
+
+def main() -> None:
+    """Run the command."""
+    parser = Parser(PROG, __doc__)
+    parser.add_argument("--baseline", type=Path, required=True, help="folder of the checkout to compare with")
+    parser.add_argument("--rounds", type=positive_int, default=20, help="number of rounds (default: 20)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
+    arguments = parser.parse_args()
+    if not (arguments.baseline / "symphony9_env").is_dir():
+        raise ValueError(f"--baseline {arguments.baseline}: is not a checkout with a folder symphony9_env")
+    pin_to_one_core()
+    rates = compare(arguments.baseline, arguments.rounds, arguments.seconds)
+    for name in rates:
+        print(f"{name:22} {median_rate(rates, name):12,.0f} steps/s")
+    print(format_ratio(rates, CURRENT, BASELINE))
+    print(format_ratio(rates, CONTROL, CURRENT))
+
+
+if __name__ == "__main__":
+    sys.exit(run(PROG, main))

@@ -1,0 +1,284 @@
+"""All agents by name: the built-in ones, saved policies, and agents of your own.
+
+    planner, search:800, policy               built-in agents (`names` lists them)
+    runs/mine/best.safetensors                a saved policy
+    package.module:attribute                  a function of a message, an `Agent`, or a class or function that makes one
+    path/to/file.py:attribute                 the same, from a file
+    stdio:python my_agent.py                  a process that reads a message a line and answers a line
+    http://localhost:8000/decide              a web address that receives each message by POST
+    mine=path/to/file.py:attribute            any of these, shown as `mine`
+
+`register` adds a name in this program. An installed package adds one with an entry point in the group
+`symphony9_env.agents`, which is loaded when the name is first used.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import operator
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from symphony9_env.agents.base import Agent
+from symphony9_env.agents.external import MAX_TIMEOUT, TIMEOUT, ExternalAgent
+from symphony9_env.agents.message import AgentMessage
+from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
+from symphony9_env.agents.scripted import ScriptedAgent
+from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
+from symphony9_env.agents.strategies import STRATEGIES
+from symphony9_env.agents.transports import FunctionTransport, HttpTransport, ProcessTransport
+from symphony9_env.options import check_seed, draw_seed
+
+SEARCH: Final = "search"
+SHIPPED: Final = "policy"
+BUILT_IN: Final = (*STRATEGIES, SEARCH, SHIPPED)
+MAX_PLAYOUTS: Final = 1_000_000
+ENTRY_POINTS: Final = "symphony9_env.agents"
+
+_STDIO: Final = "stdio:"
+_HTTP: Final = ("http://", "https://")
+_IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
+_MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
+_SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d+))?(?:@(\w+))?")
+_LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
+_NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
+
+Factory = Callable[..., Agent] | Callable[[AgentMessage], Any]
+
+_registered: dict[str, Factory] = {}
+
+
+def names() -> list[str]:
+    """Return the names that `make` knows: built-in, registered, and from entry points.
+
+    `search` also takes a number of playouts, as in `search:100`.
+
+    >>> names()[:4]
+    ['random', 'greedy', 'investor', 'planner']
+    """
+    return list(dict.fromkeys((*BUILT_IN, *_registered, *_list_entry_points())))
+
+
+def list_allowed() -> str:
+    """Return everything that `make` takes, for help texts and error messages."""
+    return (
+        f"{', '.join(names())}, search:N, search:N@NAME, the path of a saved policy, package.module:attribute, "
+        "path/to/file.py:attribute, stdio:COMMAND, http://ADDRESS, or LABEL=AGENT to show one of these as LABEL"
+    )
+
+
+def register(name: str, factory: Factory) -> None:
+    """Add an agent by name in this program; a second call with the same name replaces the first.
+
+    `factory` is a function of a message (see `symphony9_env.agents.external`), or a function or class with a parameter
+    `seed` that returns an `Agent`.
+
+    >>> register("first", lambda message: min(message["legal"], key=int))
+    >>> make("first").name
+    'first'
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"name={name!r}; allowed: text without spaces, quotes, commas and any of : = @ / \\")
+    if name in BUILT_IN:
+        raise ValueError(f"name={name!r} is a built-in agent; choose another name")
+    if not callable(factory):
+        raise ValueError(f"factory={factory!r}; allowed: a function of a message, or one of seed= that makes an Agent")
+    _registered[name] = factory
+
+
+def is_external(name: str) -> bool:
+    """Return whether a name makes `make` import other code or talk to a process or web address.
+
+    That is so for `package.module:attribute`, `path/to/file.py:attribute`, `stdio:` and `http:`, with a label or
+    without. Registered names and entry points are not external: whoever runs the program has chosen them.
+    """
+    text = _split_label(name)[1]
+    if text.startswith((_STDIO, *_HTTP)):
+        return True
+    if text.endswith(SUFFIX) or text.partition(":")[0] == SEARCH:
+        return False
+    return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
+
+
+def make(
+    name: str | os.PathLike[str] | Agent,
+    seed: int | None = None,
+    *,
+    num_threads: int = 1,
+    timeout: float = TIMEOUT,
+    log: Path | None = None,
+) -> Agent:
+    """Return an agent by its name, or by the path of a saved policy; an `Agent` is returned as it is.
+
+    Args:
+        name: as the documentation of this module lists.
+        seed: the same seed plays the same; drawn at random if None.
+        num_threads: threads for search in many games at once.
+        timeout: seconds that a process or a web address has for one answer.
+        log: file for what a process writes to its standard error.
+
+    >>> make("search:100", seed=1)
+    <agent 'search:100', seed 1>
+    """
+    if isinstance(name, Agent):
+        return name
+    if not isinstance(name, str | os.PathLike):
+        raise ValueError(f"agent {name!r}; allowed: {list_allowed()}")
+    if not 0 < timeout <= MAX_TIMEOUT:
+        raise ValueError(f"timeout={timeout!r}; allowed: more than 0 and up to {MAX_TIMEOUT:g} seconds")
+    chosen = draw_seed() if seed is None else check_seed(seed)
+    if isinstance(name, os.PathLike):
+        return PolicyAgent.load(name, chosen)
+    label, text = _split_label(name)
+    if label is not None and label in names():
+        raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
+    if is_external(text):
+        agent = _make_external(text, chosen, timeout, log)
+    else:
+        agent = _make_named(text, chosen, num_threads)
+    agent.spec = agent.name
+    agent.name = label or agent.name
+    return agent
+
+
+def _split_label(text: str) -> tuple[str | None, str]:
+    """Return the label, if there is one, and the name behind it. A file with a `=` in its path has no label."""
+    found = _LABEL.fullmatch(text)
+    if found is None or os.path.exists(text):
+        return None, text
+    return found[1].strip(), found[2].strip()
+
+
+def _make_named(text: str, seed: int, num_threads: int) -> Agent:
+    if text in STRATEGIES:
+        return ScriptedAgent(text, seed)
+    if re.match(rf"{SEARCH}(?![^:@])", text):
+        return _make_search(text, seed, num_threads)
+    if text == SHIPPED:
+        return ShippedPolicy(seed)
+    if text.endswith(SUFFIX):
+        return PolicyAgent.load(text, seed)
+    if (factory := _find_factory(text)) is not None:
+        return _adapt(factory, text, seed)
+    if os.path.exists(text) or os.path.dirname(text):
+        return PolicyAgent.load(text, seed)
+    near = difflib.get_close_matches(text, names(), 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"unknown agent {text!r}; {hint}allowed: {list_allowed()}")
+
+
+def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
+    found = _SEARCH_NAME.fullmatch(text)
+    playouts = int(found[1] or DEFAULT_PLAYOUTS) if found else 0
+    rivals = found[2] if found else None
+    if not 1 <= playouts <= MAX_PLAYOUTS or rivals not in (None, *STRATEGIES):
+        wanted = (
+            f"search:N with 1 to {MAX_PLAYOUTS} playouts a decision, or search:N@ and one of {', '.join(STRATEGIES)}"
+        )
+        raise ValueError(f"agent {text!r}; allowed: {wanted}")
+    return SearchAgent(playouts, seed, rivals=rivals, num_threads=num_threads)
+
+
+# Agents of your own.
+
+
+def _list_entry_points() -> dict[str, importlib.metadata.EntryPoint]:
+    found = importlib.metadata.entry_points(group=ENTRY_POINTS)
+    return {point.name: point for point in found if _NAME.fullmatch(point.name)}
+
+
+def _find_factory(name: str) -> Any:
+    """Return what a name was registered with, by this program or by an entry point; None if it was not."""
+    if name in _registered:
+        return _registered[name]
+    point = _list_entry_points().get(name)
+    return None if point is None else _load(name, point.load)
+
+
+def _make_external(text: str, seed: int, timeout: float, log: Path | None) -> Agent:
+    if text.startswith(_STDIO):
+        return ExternalAgent(ProcessTransport(text.removeprefix(_STDIO), timeout, log), text, seed)
+    if text.startswith(_HTTP):
+        return ExternalAgent(HttpTransport(text, timeout), text, seed)
+    module, attribute = text.rsplit(":", 1)
+    load = _load_file if _FILE_ATTRIBUTE.fullmatch(text) else _load_module
+    return _adapt(_load(text, lambda: operator.attrgetter(attribute)(load(module))), text, seed)
+
+
+def _adapt(found: Any, name: str, seed: int) -> Agent:
+    """Turn what a name stands for into an `Agent`: an agent, a class or function that makes one, or a function."""
+    if isinstance(found, Agent):
+        made: Any = copy.copy(found)  # it gets a name here
+    elif _takes_seed(found):
+        made = _load(name, lambda: found(seed=seed))
+    elif isinstance(found, type) and issubclass(found, Agent):
+        made = _load(name, found)
+    else:
+        made = found
+    if isinstance(made, Agent):
+        made.seed = getattr(made, "seed", seed)
+        made.name = name
+        return made
+    if not callable(made):
+        needed = "a function of a message, an Agent, or a class or function with a parameter seed that makes an Agent"
+        raise ValueError(f"agent {name!r}: is {made!r}; needed: {needed}")
+    return ExternalAgent(FunctionTransport(made), name, seed)
+
+
+def _takes_seed(found: Any) -> bool:
+    try:
+        return "seed" in inspect.signature(found).parameters
+    except (TypeError, ValueError):  # not callable, or a built-in function without a signature
+        return False
+
+
+def _load(name: str, load: Callable[[], Any]) -> Any:
+    """Run code that somebody else wrote; raise a ValueError that names the agent if it fails."""
+    try:
+        return load()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"agent {name!r}: {error}") from error
+    except Exception as error:
+        raise ValueError(f"agent {name!r}: {type(error).__name__}: {error}") from error
+
+
+def _load_module(name: str) -> ModuleType:
+    _add_to_path(Path.cwd())  # the `symphony9` command does not have it, `python -m` does
+    return importlib.import_module(name)
+
+
+def _load_file(path: str) -> ModuleType:
+    """Import a file, once for each version of its contents."""
+    file = Path(path).resolve()
+    content = file.read_bytes()
+    name = f"symphony9_agent_{hashlib.sha256(bytes(file) + content).hexdigest()[:16]}"
+    if name not in sys.modules:
+        _add_to_path(file.parent)  # for modules beside it
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def _add_to_path(folder: Path) -> None:
+    """Let modules be imported from a folder; at the end of the path, so that it hides none."""
+    if str(folder) not in sys.path and not (folder == Path.cwd() and "" in sys.path):
+        sys.path.append(str(folder))

@@ -1,0 +1,1 @@
+"""Tournaments, ratings, reports and the benchmark; needs the `eval` extra."""

@@ -1,0 +1,75 @@
+"""Command-line arguments: a parser with one-line errors, and arguments derived from the options.
+
+>>> parser = Parser(prog="example")
+>>> add_variant_arguments(parser)
+>>> read_variant(parser.parse_args(["--num-players", "3", "--discussion"])).discussion
+True
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any, Final, NoReturn
+
+from symphony9_env.options import OPTION_FIELDS, VARIANT_NAMES, Variant
+
+INTERRUPTED: Final = 130  # exit status after Ctrl-C
+WRONG_USE: Final = 2  # exit status after bad input
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that keeps the lines of its description and reports an error in one line."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **settings})
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USE, f"{self.prog}: {message} (--help shows what is allowed)\n")
+
+
+def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], title: str = "the game") -> None:
+    """Add an argument for each of these options, with its help and default."""
+    group = parser.add_argument_group(title)
+    wanted = tuple(names)
+    for option in OPTION_FIELDS:
+        if option.name not in wanted:
+            continue
+        flag = f"--{option.name.replace('_', '-')}"
+        about, choices = option.metadata["help"], option.metadata["choices"]
+        if isinstance(option.default, bool):
+            group.add_argument(flag, action="store_true", help=about)
+            continue
+        allowed = f": {', '.join(map(str, choices))}" if choices else ""
+        default = "" if option.default is None else f" (default: {option.default})"
+        kind = int if isinstance(option.default, int) else str
+        group.add_argument(flag, type=kind, default=option.default, help=f"{about}{allowed}{default}")
+
+
+def read_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Return the values that were chosen for these options, by name."""
+    return {name: getattr(arguments, name) for name in names}
+
+
+def add_variant_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add an argument for every option of a `Variant`."""
+    add_option_arguments(parser, VARIANT_NAMES)
+
+
+def read_variant(arguments: argparse.Namespace) -> Variant:
+    """Return the variant that was chosen; a component file is read at once, so that errors in it come early."""
+    variant = Variant(**read_options(arguments, VARIANT_NAMES))
+    variant.load_components()
+    return variant
+
+
+def format_variant(variant: Variant) -> list[str]:
+    """Return the arguments from which `read_variant` reads this variant."""
+    given: list[str] = []
+    for name, value in variant.as_json().items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            given += [flag] if value else []
+        elif value is not None:
+            given += [flag, str(value)]
+    return given

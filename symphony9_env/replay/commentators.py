@@ -1,0 +1,136 @@
+"""Comments on the decisions of a recorded game: what a policy and search would do there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict
+
+import numpy as np
+
+from symphony9_env import agents
+from symphony9_env.actions import NAMES
+from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
+from symphony9_env.agents.search import SearchAgent
+from symphony9_env.envs.aec import RawEnv
+
+DEFAULT_PLAYOUTS: Final = 400
+_MIN_PROBABILITY: Final = 0.005  # smaller ones are left out
+_ONE_ROW: Final = np.zeros(1, np.int64)
+
+
+class PlayerJson(TypedDict):
+    """Who sat at a seat: a name, and the agent as `agents.make` takes it; None for a person."""
+
+    name: str
+    agent: Any
+
+
+class PolicyCommentJson(TypedDict):
+    """A policy's probabilities of the actions, highest first, and its estimate of the chance to win."""
+
+    policy: str
+    probabilities: list[tuple[str, float]]
+    win_chance: float | None
+
+
+class SearchCommentJson(TypedDict):
+    """The choice of search, and for each action it tried the number of playouts and of wins among them."""
+
+    choice: str
+    playouts: dict[str, tuple[int, float]]
+
+
+class CommentJson(TypedDict):
+    """What the commentators say about one decision; None where there is no commentator."""
+
+    policy: PolicyCommentJson | None
+    search: SearchCommentJson | None
+
+
+class Commentators:
+    """Comment on the decisions of one game: a policy for each seat, and search."""
+
+    def __init__(self, record: Mapping[str, Any], policy: str | None, playouts: int) -> None:
+        """Choose the commentators of a record.
+
+        A seat that was played by a policy is commented on by that policy, any other seat by `policy`, or by none if
+        that is None. `playouts` is the number of playouts of search for each decision; 0 for no search.
+        """
+        self.num_players = int(record["num_players"])
+        self.policies = [
+            _load_own_policy(player["agent"], self.num_players) or _load_policy(policy, self.num_players)
+            for player in read_players(record)
+        ]
+        self.search = SearchAgent(playouts, seed=0) if playouts else None
+
+    def comment_on(self, env: RawEnv) -> CommentJson:
+        """Return the comments on the decision that is to be made."""
+        return {"policy": self._ask_policy(env), "search": self._ask_search(env)}
+
+    def _ask_policy(self, env: RawEnv) -> PolicyCommentJson | None:
+        policy = self.policies[env.deciding_seat]
+        if policy is None:
+            return None
+        probabilities, value = policy.evaluate(env.states, _ONE_ROW)
+        named = [
+            (NAMES[action], round(float(probabilities[0, action]), 4))
+            for action in np.flatnonzero(probabilities[0] >= _MIN_PROBABILITY)
+        ]
+        return {
+            "policy": policy.name,
+            "probabilities": sorted(named, key=lambda entry: -entry[1]),
+            "win_chance": None if value is None else round(_estimate_win_chance(float(value[0]), self.num_players), 4),
+        }
+
+    def _ask_search(self, env: RawEnv) -> SearchCommentJson | None:
+        if self.search is None:
+            return None
+        choice, tried = self.search.analyze(env.states, 0)
+        if not tried:
+            return None
+        playouts = {NAMES[action]: (count, round(wins, 1)) for action, (count, wins) in tried.items()}
+        return {"choice": NAMES[choice], "playouts": playouts}
+
+
+def _estimate_win_chance(value: float, num_players: int) -> float:
+    """Return the chance to win that corresponds to an expected return.
+
+    A win returns +1; each of the others then gets an equal share of -1.
+    """
+    loss = -1 / (num_players - 1)
+    return min(max((value - loss) / (1 - loss), 0.0), 1.0)
+
+
+def read_players(record: Mapping[str, Any]) -> list[PlayerJson]:
+    """Return who sat where; `player_0` ... where the record does not say it."""
+    given = record.get("players")
+    if not isinstance(given, list) or len(given) != record["num_players"]:
+        given = [None] * record["num_players"]
+    players = [entry if isinstance(entry, dict) else {} for entry in given]
+    return [
+        {"name": str(player.get("name", f"player_{seat}")), "agent": player.get("agent")}
+        for seat, player in enumerate(players)
+    ]
+
+
+def _load_own_policy(agent: Any, num_players: int) -> PolicyAgent | None:
+    """Return the policy that played, if it was a policy and can still be loaded."""
+    if agent != agents.SHIPPED and not (isinstance(agent, str) and os.path.isfile(agent)):
+        return None
+    try:
+        return _load_policy(agent, num_players)
+    except ValueError:
+        return None
+
+
+def _load_policy(name: str | None, num_players: int) -> PolicyAgent | None:
+    if name is None:
+        return None
+    agent = agents.make(name, seed=0)
+    if isinstance(agent, ShippedPolicy):
+        agent = agent.for_players(num_players)
+    if not isinstance(agent, PolicyAgent):
+        raise ValueError(f"{name!r} is not a policy: it has no probabilities to show")
+    agent.check_players(num_players)
+    return agent

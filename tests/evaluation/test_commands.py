@@ -1,0 +1,47 @@
+"""The commands of this package, run as modules from a checkout."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def run_module(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"evaluation.{module}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit"])
+def test_help_has_examples(module: str) -> None:
+    done = run_module(module, "--help")
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"^    (python -m evaluation\.|symphony9 ){module} --", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("tournament", ["--agents", "nobody,greedy"]),
+        ("benchmark", ["--agent", "nobody", "--task", "2p"]),
+        ("exploit", ["--agent", "nobody"]),
+    ],
+)
+def test_bad_input_exits_with_status_2_and_one_line(module: str, arguments: list[str], tmp_path: Path) -> None:
+    done = run_module(module, *arguments, "--out", str(tmp_path / "x"))
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
+    assert len(lines) == 1
+    assert "nobody" in lines[0]
+
+
+def test_a_tournament_runs_as_a_module(tmp_path: Path) -> None:
+    given = ["--agents", "random,greedy", "--num-players", "2", "--games", "4", "--out", str(tmp_path / "t")]
+    done = run_module("tournament", *given)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "t" / "results.json").exists()
