@@ -10,13 +10,14 @@ from tests.web.report import LINES
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the measurements that tests reported."""
     for line in LINES:
         terminalreporter.write_line(line)
 
 
 @pytest.fixture
 def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a server: no window can open, and render mode `human` prints."""
+    """Imitate a server: no window can open, so render mode `human` prints."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")

@@ -136,7 +136,7 @@ def test_writing_into_the_observation_does_no_harm() -> None:
 
 
 def test_a_step_allocates_nothing_after_the_first() -> None:
-    """Neither in compiled code nor in Python, games that end and are dealt anew included.
+    """Neither in compiled code nor in Python, games that end and are followed by the next included.
 
     Numba itself wraps each array that is passed to compiled code: the same small number in every call.
     """

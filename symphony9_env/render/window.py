@@ -27,16 +27,16 @@ class Window:
         self._title = title
         self._pause = 1 / frames_per_second
         self._next_frame = 0.0
-        self._picture: Any = None
+        self._image: Any = None
         self.was_closed = False
 
-    def show(self, picture: NDArray[np.uint8]) -> None:
+    def show(self, image: NDArray[np.uint8]) -> None:
         """Show an image (height by width by 3), waiting until it is time for the next frame."""
         self._handle_events_until(self._next_frame)
         if self.was_closed:
             return
         # pygame's first axis is the horizontal one.
-        self._picture = self._pygame.surfarray.make_surface(picture.swapaxes(0, 1))
+        self._image = self._pygame.surfarray.make_surface(image.swapaxes(0, 1))
         self._next_frame = time.monotonic() + self._pause
         self._draw()
         self._handle_events_until(0.0)
@@ -49,16 +49,16 @@ class Window:
 
     def _draw(self) -> None:
         """Draw the image as large as the window allows, in its middle."""
-        size = self._picture.get_size()
-        screen = self._screen(size)
+        size = self._image.get_size()
+        screen = self._open_screen(size)
         scale = min(screen.get_width() / size[0], screen.get_height() / size[1])
         fitted = (max(1, round(size[0] * scale)), max(1, round(size[1] * scale)))
-        scaled = self._picture if fitted == size else self._pygame.transform.smoothscale(self._picture, fitted)
+        scaled = self._image if fitted == size else self._pygame.transform.smoothscale(self._image, fitted)
         screen.fill("white")
         screen.blit(scaled, ((screen.get_width() - fitted[0]) // 2, (screen.get_height() - fitted[1]) // 2))
         self._pygame.display.flip()
 
-    def _screen(self, size: tuple[int, int]) -> Any:
+    def _open_screen(self, size: tuple[int, int]) -> Any:
         """Return the window; open it again if another environment, which shares it, has closed it."""
         display = self._pygame.display
         if not display.get_init():
@@ -74,7 +74,7 @@ class Window:
                 if event.type == self._pygame.QUIT:
                     self.close()
                     return
-                if event.type == self._pygame.VIDEORESIZE and self._picture is not None:
+                if event.type == self._pygame.VIDEORESIZE and self._image is not None:
                     self._draw()
             left = moment - time.monotonic()
             if left <= 0:
