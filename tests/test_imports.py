@@ -22,7 +22,7 @@ LAYERS = (
     {"rules", "action_parser"},
     {"rewards"},
     {"options"},
-    {"setup_format", "scores", "events"},
+    {"setup_format", "scores", "events", "arguments"},
     {"views"},
     {"engine", "render"},
     {"agents", "records"},
