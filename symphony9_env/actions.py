@@ -1,6 +1,6 @@
 # kernel: compiled by Numba; a change here changes the key of the compile cache
 # mypy: disable-error-code="no-any-return"
-"""The action numbers and their names: the same for every number of players.
+"""Action numbers and their names, the same for every number of players.
 
 >>> NAMES[37]
 'bid 7 with 6'
@@ -15,7 +15,7 @@ from typing import Final
 from symphony9_env.components import FURNITURE_VALUES, MUSICIANS, PLAYER_COUNT_RULES
 
 NUM_MUSICIANS: Final = len(MUSICIANS)
-MAX_CONTRIBUTION: Final = max(table.limit for table in PLAYER_COUNT_RULES.values())
+MAX_CONTRIBUTION: Final = max(rules.limit for rules in PLAYER_COUNT_RULES.values())
 
 NO_TOKEN: Final = -1
 # Every way to fill a hand: (total, furniture token in it or NO_TOKEN). Two tokens never fit.
@@ -50,17 +50,17 @@ _NUMBERS: Final[dict[str, int]] = {name: number for number, name in enumerate(NA
 
 
 def num_actions(discussion: bool) -> int:
-    """The size of the action space."""
+    """Return the size of the action space."""
     return NUM_ACTIONS_DISCUSSION if discussion else NUM_ACTIONS
 
 
 def is_bid(action: int) -> bool:
-    """Whether an action closes a hand."""
+    """Return whether an action closes a hand."""
     return BID <= action < ANNOUNCE
 
 
 def number(name: str) -> int:
-    """The number of a named action."""
+    """Return the number of a named action."""
     try:
         return _NUMBERS[name]
     except (KeyError, TypeError):

@@ -41,14 +41,14 @@ def setup(num_players: int = 4, **changes: Any) -> SetUp:
     return {**plain, **changes, "tracks": tracks}
 
 
-def table(num_players: int = 4, discussion: bool = False, **changes: Any) -> RawEnv:
+def deal(num_players: int = 4, discussion: bool = False, **changes: Any) -> RawEnv:
     """Return an environment with a game dealt by hand: the plain set-up with these parts changed."""
     env = RawEnv(num_players=num_players, discussion=discussion)
     env.reset(options={"setup": setup(num_players, **changes)})
     return env
 
 
-def place(env: RawEnv, **fields: Any) -> None:
+def set_state(env: RawEnv, **fields: Any) -> None:
     """Write whole fields into the game's state, as if the game had got there."""
     game = game_at(env.states)
     for name, value in fields.items():
@@ -71,13 +71,13 @@ def give(env: RawEnv, board: int, **cubes: int) -> None:
     game = game_at(env.states)
     game.new_cubes[board] = 0
     game.earlier_cubes[board] = [cubes.get(name, 0) for name in MUSICIAN_INDEX]
-    place(env)
+    set_state(env)
 
 
 def at_concert(num_players: int = 4, cubes: dict[int, dict[str, int]] | None = None, **changes: Any) -> RawEnv:
     """Return a game in which the hands of round one are to be closed, with just these cubes on the boards."""
-    env = table(num_players, **changes)
-    place(env, phase=CONTRIBUTE, pending=1)
+    env = deal(num_players, **changes)
+    set_state(env, phase=CONTRIBUTE, pending=1)
     for board in range(game_at(env.states).num_boards):
         give(env, board, **(cubes or {}).get(board, {}))
     return env

@@ -29,7 +29,7 @@ def test_the_box_holds_what_the_rulebook_lists() -> None:
     assert dict(zip(FURNITURE_VALUES, FURNITURE_POINTS, strict=True)) == {4: 2, 6: 3, 8: 4}
     assert tuple(f"{number}{side}" for number in range(1, 7) for side in "AB") == SCORING_TILES
     assert len(SCORING_METHODS) == 10  # 1A is 1B, 6A is 6B
-    assert [table.has_bot for table in PLAYER_COUNT_RULES.values()] == [True, False, False]
+    assert [rules.has_bot for rules in PLAYER_COUNT_RULES.values()] == [True, False, False]
 
 
 def test_the_shipped_tracks_hold_17_cubes_with_four_players_and_15_with_fewer() -> None:

@@ -9,19 +9,19 @@ from symphony9_env import agents
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import search_tree
 from symphony9_env.rules.state import SELL_LAST, game_at
-from tests.scenarios import at_concert, bids, place, table
+from tests.scenarios import at_concert, bids, deal, set_state
 
 
 def test_the_last_decision_is_optimal() -> None:
     """The $8 token is worth 4 points; sold, its $8 are worth only 2, at $3 a point."""
-    env = table(2)
-    place(env, phase=SELL_LAST, pending=1, round_index=5)
+    env = deal(2)
+    set_state(env, phase=SELL_LAST, pending=1, round_index=5)
     game = game_at(env.states)
     game.money[:2] = [0, 30]
     game.furniture[:2] = [[0, 0, 1], [0, 0, 0]]
     game.compositions[0] = [2, 0, 0, 0, 0, 0]  # 8 points by tile 1A
     game.money[1] = 35  # 11 points: 12 win, 8 + 2 lose
-    place(env)
+    set_state(env)
     for seed in range(5):
         assert NAMES[agents.make("search:30", seed=seed).choose(env)] == "pass"
 
@@ -30,7 +30,7 @@ def test_a_single_choice_is_not_searched() -> None:
     env = at_concert()
     game_at(env.states).money[:] = 0
     game_at(env.states).furniture[:] = 0
-    place(env)
+    set_state(env)
     assert NAMES[agents.make("search:1000000", seed=1).choose(env)] == "bid 0"
 
 
@@ -45,7 +45,7 @@ def test_closed_hands_of_rivals_are_guessed_and_not_read() -> None:
 
 
 def test_a_search_with_a_known_rival_strategy_can_be_made_and_plays() -> None:
-    env = table(3)
+    env = deal(3)
     assert agents.make("search:10@random", seed=1).name == "search:10@random"
     assert env.observe("player_0")["action_mask"][agents.make("search:10@random", seed=1).choose(env)]
 

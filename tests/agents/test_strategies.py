@@ -15,7 +15,7 @@ from symphony9_env.compilation import as_recarray
 from symphony9_env.components import MUSICIANS
 from symphony9_env.rules.state import BUY_4, CONTRIBUTE, SELL_LAST, game_at
 from symphony9_env.scores import score_sheet
-from tests.scenarios import at_concert, bids, give, place, play, play_until, table
+from tests.scenarios import at_concert, bids, deal, give, play, play_until, set_state
 
 
 def choice(name: str, env: Any) -> str:
@@ -31,25 +31,25 @@ def with_tiles(env: Any, seat: int, **compositions: int) -> None:
     rows = game_at(env.states).compositions.copy()
     rows[seat] = [compositions.get(name, 0) for name in names] + [0] * (6 - len(names))
     game_at(env.states).compositions[:] = rows
-    place(env)
+    set_state(env)
 
 
 def test_greedy_takes_the_composition_that_gives_most() -> None:
     """Tile 1A gives 5 points for a composition at once; the other tiles give nothing in this position."""
     for musician, tiles in (("handel", "1A 2A 3A 4A 5A 6A"), ("mozart", "2A 3A 4A 1A 5A 6A")):
-        env = table(scoring=in_row_order(*tiles.split()))
+        env = deal(scoring=in_row_order(*tiles.split()))
         for board in range(4):
             give(env, board)
         assert choice("greedy", env) == f"take {musician}"
 
 
 def test_greedy_buys_only_what_is_worth_its_price() -> None:
-    env = table(
+    env = deal(
         scoring={"handel": "1A", "bach": "2A", "haydn": "3A", "mozart": "4A", "beethoven": "5A", "schubert": "6A"}
     )
     for board in range(4):
         give(env, board)
-    place(env, phase=BUY_4, pending=1)
+    set_state(env, phase=BUY_4, pending=1)
     assert choice("greedy", env) == "take handel"  # 5 points for $4
     give(env, 1, handel=9, bach=9, haydn=9, mozart=9, beethoven=9, schubert=9)
     assert choice("greedy", env) == "pass"  # nothing can be won
@@ -59,7 +59,7 @@ def test_investor_bids_what_is_missing_for_its_class() -> None:
     env = at_concert(cubes={0: {"handel": 3}}, budget=[2, 2, 2, 2, 0, 0])
     game_at(env.states).contribution[:] = [0, 3, 3, 3]
     game_at(env.states).outcome = 0
-    place(env)
+    set_state(env)
     assert choice("investor", env) == "bid 5"  # 2 + 9 + 5 = 16, the middle of high class, which handel plays
 
 
@@ -67,13 +67,13 @@ def test_investor_bids_what_is_missing_for_its_class() -> None:
 def test_the_last_sales_are_exact(name: str) -> None:
     """Tile 4A makes selling pay; without it only odd dollars do."""
     for with_4a, money in product((False, True), range(20, 26)):
-        env = table(
+        env = deal(
             scoring={"handel": "4A", "bach": "1A", "haydn": "2A", "mozart": "3A", "beethoven": "5A", "schubert": "6A"}
         )
         with_tiles(env, 0, handel=2 if with_4a else 0)
-        place(env, phase=SELL_LAST, pending=1, round_index=5)
+        set_state(env, phase=SELL_LAST, pending=1, round_index=5)
         game_at(env.states).money[0] = money
-        place(env)
+        set_state(env)
         best = {}
         for sold in product((0, 1), repeat=3):
             copy = env.states.copy()
@@ -92,7 +92,7 @@ def test_the_last_sales_are_exact(name: str) -> None:
 def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
     env = at_concert()
     game_at(env.states).money[0] = 1
-    place(env)
+    set_state(env)
     assert NAMES[as_python(choices.choose_contribution, env, 5)] == "bid 5 with 4"
     assert NAMES[as_python(choices.choose_contribution, env, 1)] == "bid 1"
     assert NAMES[as_python(choices.choose_contribution, env, 2)] == "bid 1"  # no token fits: all coins
@@ -143,12 +143,12 @@ def test_the_planner_pays_for_a_concert_that_pays_it_well() -> None:
     env = at_concert(cubes={0: {"handel": 5}}, budget=[0, 2, 2, 2, 2, 0])
     game_at(env.states).contribution[:] = [4, 4, 4, 4]
     game_at(env.states).outcome = 2
-    place(env)
+    set_state(env)
     assert int(choice("planner", env).split()[1]) >= 2
 
 
 def test_the_planner_estimates_what_tiles_will_count() -> None:
-    env = table(scoring=in_row_order("1A", "2A", "3A", "4B", "5B", "6A"))
+    env = deal(scoring=in_row_order("1A", "2A", "3A", "4B", "5B", "6A"))
     points = [as_python(valuation.next_composition_points, env, 0, row, 3.0) for row in range(6)]
     death = [as_python(valuation.death_probability, env, row) for row in range(6)]
     assert points[0] - death[0] == pytest.approx(5)
@@ -162,7 +162,7 @@ def test_the_planner_estimates_what_tiles_will_count() -> None:
 
 
 def test_an_empty_track_is_a_certain_death() -> None:
-    env = table(tracks={"handel": [[3, 0], [4, 6]]})
+    env = deal(tracks={"handel": [[3, 0], [4, 6]]})
     assert 0 < as_python(valuation.death_probability, env, 0) < 1
     game_at(env.states).cubes_left[0] = 0
     assert as_python(valuation.death_probability, env, 0) == 1
@@ -170,7 +170,7 @@ def test_an_empty_track_is_a_certain_death() -> None:
 
 
 def test_the_planner_gives_the_bot_what_hurts_the_rival() -> None:
-    env = table(2)
+    env = deal(2)
     play_until(env, "take_for_bot")
     for board in range(3):
         give(env, board)
@@ -183,9 +183,9 @@ def test_the_planner_gives_the_bot_what_hurts_the_rival() -> None:
 
 def test_announcements_are_what_the_planner_would_bid() -> None:
     env = at_concert(discussion=True)
-    place(env, phase=CONTRIBUTE, pending=1)
+    set_state(env, phase=CONTRIBUTE, pending=1)
     would = choice("planner", env)
-    place(env, phase=CONTRIBUTE - 1, pending=1)
+    set_state(env, phase=CONTRIBUTE - 1, pending=1)
     assert choice("planner", env).split()[1] == would.split()[1]
 
 
@@ -193,7 +193,7 @@ def test_bids_are_made_with_what_is_there() -> None:
     env = at_concert()
     game_at(env.states).money[:] = 0
     game_at(env.states).furniture[:] = 0
-    place(env)
+    set_state(env)
     for _ in range(4):
         for name in ("greedy", "investor", "planner", "search:5"):
             assert choice(name, env) == "bid 0"

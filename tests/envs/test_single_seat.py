@@ -63,8 +63,8 @@ def test_rewards_between_own_turns_are_added_up(options: dict[str, Any]) -> None
     env.reset(seed=3)
     total, info = finish(env)
     expected = 0.0
-    for step, table in enumerate(replay(env.record(), **options)):
-        expected += table.rewards["player_1"] if step else 0.0
+    for step, raw in enumerate(replay(env.record(), **options)):
+        expected += raw.rewards["player_1"] if step else 0.0
     assert total == pytest.approx(expected)
     assert info["score"] == env.record()["result"]["scores"][1]
     assert info["rank"] >= 1
@@ -85,12 +85,12 @@ def test_the_learner_is_asked_at_all_its_decisions_and_no_others() -> None:
     assert own == sum(player == "player_3" for player, _ in env.record()["actions"])
 
 
-def test_the_deal_is_the_one_that_the_table_deals() -> None:
+def test_a_seed_deals_what_the_aec_environment_deals() -> None:
     env = SingleSeatEnv(num_players=2)
     env.reset(seed=77)
-    table = symphony9_v0.raw_env(num_players=2)
-    table.reset(seed=77)
-    assert env.record()["setup"] == table.record()["setup"]
+    raw = symphony9_v0.raw_env(num_players=2)
+    raw.reset(seed=77)
+    assert env.record()["setup"] == raw.record()["setup"]
 
 
 def test_the_same_seed_plays_the_same_and_every_seat_comes_up() -> None:
@@ -117,12 +117,12 @@ def test_opponents_sit_clockwise_from_the_learner() -> None:
     players = {0: "greedy", 1: "investor", 3: "planner"}  # 3 is next to 2, then 0, then 1
     chosen = {seat: agents.make(name, seed=0) for seat, name in players.items()}
     moves = env.record()["actions"]
-    for table, (player, move) in zip(replay(env.record()), moves, strict=False):
+    for raw, (player, move) in zip(replay(env.record()), moves, strict=False):
         seat = int(player[-1])
         if seat in chosen:
             from symphony9_env.actions import NAMES
 
-            assert NAMES[chosen[seat].choose(table)] == move
+            assert NAMES[chosen[seat].choose(raw)] == move
 
 
 @pytest.mark.parametrize("action", [39, 40, -1, 1000, 2.5, None, "pass"])

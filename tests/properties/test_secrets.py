@@ -18,7 +18,7 @@ from symphony9_env.rules.state import DECISIONS, NONE, States, game_at
 from symphony9_env.views import FIELDS, SeatView, describe, observation_size, resample, seat_view
 from symphony9_env.views.vector import observe
 from tests.properties.strategies import moves, positions, rngs
-from tests.scenarios import bids, legal, play, play_until, quiet, see, table
+from tests.scenarios import bids, deal, legal, play, play_until, quiet, see
 
 
 def seen_by(states: States, seat: int, ledger: bool = False) -> tuple[bytes, str, SeatView]:
@@ -68,7 +68,7 @@ def test_what_is_hidden_from_the_deciding_seat_never_moves_what_is_rendered(
 
 
 def test_tokens_and_bot_tiles_are_shown_when_the_rules_show_them() -> None:
-    env = table(2, discussion=True, bot_tiles=[[0, 2, 4]] * 6, budget=[2, -2, 2, 2, 0, 0])
+    env = deal(2, discussion=True, bot_tiles=[[0, 2, 4]] * 6, budget=[2, -2, 2, 2, 0, 0])
     seen = {}
     while see(env, 0).round < 2 or see(env, 0).decision == "take":
         view = see(env, 0)
@@ -83,7 +83,7 @@ def test_tokens_and_bot_tiles_are_shown_when_the_rules_show_them() -> None:
 
 def test_sales_and_announcements_are_visible_in_their_round_only() -> None:
     """A total over rounds would give furniture away."""
-    env = table(discussion=True)
+    env = deal(discussion=True)
     spots = {field.name: field.slice for field in FIELDS}
     play(env, "player_0 sell 6")
     play_until(env, "announce")
@@ -102,7 +102,7 @@ def test_sales_and_announcements_are_visible_in_their_round_only() -> None:
 
 
 def test_the_ledger_shows_the_others_purses() -> None:
-    env = table()
+    env = deal()
     before = seen_by(env.states, 0, ledger=True)
     game_at(env.states).money[2] += 1
     assert seen_by(env.states, 0, ledger=True)[0] != before[0]
@@ -145,7 +145,7 @@ def test_a_resampled_environment_plays_to_the_end_and_its_record_replays(
 
 
 def test_resampling_draws_hands_evenly_and_keeps_them_legal() -> None:
-    env = table()
+    env = deal()
     play_until(env, "bid")
     play(env, "player_0 bid 1", "player_1 bid 2")
     game = game_at(env.states)
@@ -160,7 +160,7 @@ def test_resampling_draws_hands_evenly_and_keeps_them_legal() -> None:
 
 
 def test_resampling_draws_the_tokens_to_come_from_those_unseen() -> None:
-    env = table(budget=[2, 2, 2, 2, 0, 0])
+    env = deal(budget=[2, 2, 2, 2, 0, 0])
     rng = np.random.default_rng(0)
     play_until(env, "bid")
     later = Counter(int(resample(env.states, 0, rng)["budget"][0, 5]) for _ in range(3500))
@@ -170,7 +170,7 @@ def test_resampling_draws_the_tokens_to_come_from_those_unseen() -> None:
 
 
 def test_resampling_draws_the_bot_s_tiles_to_come_evenly_this_round_s_too_while_hands_close() -> None:
-    env = table(2, bot_tiles=[[0, 2, 4]] * 6)
+    env = deal(2, bot_tiles=[[0, 2, 4]] * 6)
     play_until(env, "bid")
     rng = np.random.default_rng(0)
     samples = [resample(env.states, 0, rng)["bot_tiles"][0] for _ in range(3000)]
@@ -195,16 +195,16 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
 
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:
     with pytest.raises(ValueError, match="seat=4; allowed: 0 to 3"):
-        resample(table().states, 4, np.random.default_rng(0))
+        resample(deal().states, 4, np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"rng=3; allowed: a numpy.random.Generator"):
-        resample(table().states, 0, 3)  # type: ignore[arg-type]
+        resample(deal().states, 0, 3)  # type: ignore[arg-type]
 
 
 def test_a_closed_hand_is_seen_by_its_owner_only() -> None:
-    env = table()
+    env = deal()
     play_until(env, "bid")
     play(env, "player_0 bid 7 with 4")
-    other = table()
+    other = deal()
     play_until(other, "bid")
     play(other, "player_0 bid 0")
     assert seen_by(env.states, 0) != seen_by(other.states, 0)

@@ -22,7 +22,7 @@ from symphony9_env.views import resample, seat_view
 from symphony9_env.views.text import QUESTIONS
 from tests.properties.strategies import moves, positions, rngs
 from tests.properties.test_secrets import change_secrets
-from tests.scenarios import give, play, play_until, see, table
+from tests.scenarios import deal, give, play, play_until, see
 
 GAMES: list[OptionValues] = [
     {"num_players": 2, "discussion": True},
@@ -86,7 +86,7 @@ def test_words_are_legible_and_never_on_each_other(options: OptionValues, wider:
 
 
 def test_cards_do_not_overlap() -> None:
-    drawing = draw(see(table(), 0))
+    drawing = draw(see(deal(), 0))
     cards = [s for s in drawing.primitives if isinstance(s, Rectangle) and s.radius == 8 and s.height > 100]
     assert len(cards) == 3
     for one, other in combinations(map(bounds, cards), 2):
@@ -105,7 +105,7 @@ def test_what_is_hidden_from_a_seat_never_moves_its_picture(env: RawEnv, rng: np
 
 
 def test_a_closed_hand_is_drawn_for_its_owner_only() -> None:
-    one, other = table(), table()
+    one, other = deal(), deal()
     for env, hand in ((one, "bid 7 with 4"), (other, "bid 0")):
         play_until(env, "bid")
         play(env, hand)
@@ -117,14 +117,14 @@ def test_a_closed_hand_is_drawn_for_its_owner_only() -> None:
 
 
 def test_the_question_is_asked_of_the_deciding_seat_and_others_wait() -> None:
-    env = table()
+    env = deal()
     assert f"{QUESTIONS['take']} (2 left)" in texts_of(draw(see(env, 0)))
     assert "Waiting for player_0: take" in texts_of(draw(see(env, 1)))
 
 
 def test_spaces_are_read_off_the_view() -> None:
     track = [[2, 0], [3, 2], [5, 0], [4, 3]]
-    env = table(tracks={"handel": track})
+    env = deal(tracks={"handel": track})
     found = list_spaces(see(env, 0).musicians[0])
     assert [(s.reputation, s.cubes, s.is_covered, s.is_current) for s in found] == [
         (2, 0, False, True),
@@ -143,7 +143,7 @@ def test_spaces_are_read_off_the_view() -> None:
 
 
 def test_many_cubes_are_a_number() -> None:
-    env = table()
+    env = deal()
     give(env, 0, handel=14)
     shown = texts_of(draw(see(env, 0)))
     assert "14" in shown

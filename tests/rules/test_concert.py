@@ -9,21 +9,21 @@ from tests.scenarios import (
     at_concert,
     bids,
     cubes_of,
+    deal,
     decision,
     legal,
     money,
-    place,
     play,
     play_until,
     see,
-    table,
+    set_state,
 )
 
 # Hands.
 
 
 def test_r12_hands_are_asked_for_clockwise_from_the_start_player() -> None:
-    env = table(start_player=3)
+    env = deal(start_player=3)
     play_until(env, "bid")
     for player in ("player_3", "player_0", "player_1", "player_2"):
         assert decision(env) == (player, "bid")
@@ -32,7 +32,7 @@ def test_r12_hands_are_asked_for_clockwise_from_the_start_player() -> None:
 
 def test_a_hand_is_coins_or_one_token_and_coins_up_to_the_limit() -> None:
     env = at_concert()
-    place(env, money=[1, 20, 20, 20])
+    set_state(env, money=[1, 20, 20, 20])
     assert legal(env) == [
         *("sell 4", "sell 6", "sell 8"),
         *("bid 0", "bid 1", "bid 4 with 4", "bid 5 with 4", "bid 6 with 6", "bid 7 with 6", "bid 8 with 8"),
@@ -85,7 +85,7 @@ def test_r14_a_contributed_token_counts_as_sold_and_brings_no_change() -> None:
     assert see(env, 0).outcome == "low"
     assert money(env)[0] == 20 - 4
     assert see(env, 0).boards[0].furniture == (6, 8)
-    game_at(env.states).compositions[0, 3] = 1  # the plain table has 4A with Mozart: $5 at level 1
+    game_at(env.states).compositions[0, 3] = 1  # the plain deal has 4A with Mozart: $5 at level 1
     assert see(env, 0).points.breakdown["mozart"] == 5
 
 
@@ -129,7 +129,7 @@ def test_r5_several_winners_choose_clockwise_from_the_start_player() -> None:
     env = at_concert(
         cubes=dict.fromkeys(range(4), LOW_CUBES), start_player=2, budget=[0, 0, 2, 2, 2, 2]
     )  # fmt: skip
-    place(env)
+    set_state(env)
     bids(env, 2, 2, 2, 2)
     order = []
     while decision(env)[1] == "keep":
@@ -192,7 +192,7 @@ def test_a_musician_emptied_by_a_high_bonus_dies_this_round() -> None:
 
 def test_the_high_bonus_is_not_asked_without_a_cube_left() -> None:
     env = at_concert(budget=[2, 0, 0, 2, 2, 2])
-    place(env, cubes_left=[0] * 6, num_uncovered=[2] * 6)
+    set_state(env, cubes_left=[0] * 6, num_uncovered=[2] * 6)
     bids(env, 4, 5, 3, 3)
     assert see(env, 0).outcome == "high"
     assert decision(env)[1] == "buy_4"
@@ -204,7 +204,7 @@ def test_the_high_bonus_is_not_asked_without_a_cube_left() -> None:
 @pytest.mark.parametrize(("round_index", "given_up"), [(0, 1), (2, 1), (3, 2), (4, 2)])
 def test_penalties_by_round(round_index: int, given_up: int) -> None:
     env = at_concert(cubes={0: {"bach": 3}, 1: {"bach": 3}}, budget=[0] * 2 + [2] * 4)
-    place(env, round_index=round_index)
+    set_state(env, round_index=round_index)
     bids(env, 0, 1, 1, 1)
     assert (decision(env), see(env, 0).pending) == (("player_0", "discard"), given_up)
     assert legal(env) == ["discard bach", "sell 4", "sell 6", "sell 8"]
@@ -216,7 +216,7 @@ def test_penalties_by_round(round_index: int, given_up: int) -> None:
 
 def test_penalties_of_those_who_tie_come_one_after_the_other_and_those_without_cubes_are_not_asked() -> None:
     env = at_concert(cubes={0: {"bach": 2}, 2: {"handel": 1}}, budget=[2, 0, 0, 2, 2, 2])
-    place(env, round_index=3)
+    set_state(env, round_index=3)
     bids(env, 8, 8, 8, 0)
     asked = []
     while decision(env)[1] == "discard":
@@ -242,7 +242,7 @@ def test_r15_discards_come_from_the_earlier_cubes_first_and_piles_merge_at_clean
     game = game_at(env.states)
     game.earlier_cubes[0, 5] = 1
     game.new_cubes[0, 5] = 2
-    place(env)
+    set_state(env)
     bids(env, 1, 5, 1, 1)  # low class: Schubert performs
     assert see(env, 0).boards[0].earlier_cubes[5] == 2
     assert see(env, 0).boards[0].new_cubes[5] == 0
@@ -251,7 +251,7 @@ def test_r15_discards_come_from_the_earlier_cubes_first_and_piles_merge_at_clean
     game = game_at(env.states)
     game.earlier_cubes[0, 5] = 1
     game.new_cubes[0, 5] = 2
-    place(env)
+    set_state(env)
     bids(env, 0, 0, 0, 1)  # too little
     play(env, "player_0 discard schubert")
     assert see(env, 0).boards[0].new_cubes[5] == 0  # merged already: nobody else has a cube
@@ -263,7 +263,7 @@ def test_r15_a_penalty_takes_earlier_cubes_first() -> None:
     game = game_at(env.states)
     game.earlier_cubes[0, 5] = 1
     game.new_cubes[0, 5] = 1
-    place(env)
+    set_state(env)
     bids(env, 0, 0, 0, 1)
     play(env, "player_0 discard schubert")
     assert decision(env) == ("player_1", "discard")
@@ -275,7 +275,7 @@ def test_r15_a_penalty_takes_earlier_cubes_first() -> None:
 
 
 def test_discussion_comes_after_the_token_and_binds_nobody() -> None:
-    env = table(3, discussion=True, start_player=1)  # fmt: skip
+    env = deal(3, discussion=True, start_player=1)  # fmt: skip
     play_until(env, "announce")
     assert see(env, 0).budget_token == 2
     assert legal(env) == ["pass", "sell 4", "sell 6", "sell 8", *[f"announce {n}" for n in range(8)]]
@@ -286,7 +286,7 @@ def test_discussion_comes_after_the_token_and_binds_nobody() -> None:
 
 
 def test_without_discussion_nobody_is_asked() -> None:
-    env = table()
+    env = deal()
     play_until(env, "buy_8")
     play(env, *["pass"] * 4)
     assert decision(env)[1] == "bid"

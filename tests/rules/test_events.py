@@ -17,7 +17,7 @@ from symphony9_env.rules.events import KINDS, MAX_EVENTS
 from symphony9_env.rules.game import play, play_with_events
 from symphony9_env.rules.state import DECISIONS, NONE, OUTCOMES, game_at
 from tests.properties.strategies import environments, moves, positions, rngs
-from tests.scenarios import at_concert, bids, place, table
+from tests.scenarios import at_concert, bids, deal, set_state
 from tests.scenarios import play as play_names
 
 # The fields that events of each kind have, besides `kind` and `phase`; `furniture` of a hand only if there is some.
@@ -226,7 +226,7 @@ def test_every_kind_of_event_occurs_with_the_fields_it_promises(num_players: int
 
 
 def test_a_move_s_first_event_is_the_move_itself() -> None:
-    env = table(2, discussion=True)
+    env = deal(2, discussion=True)
     env.event_buffer = EventBuffer()
 
     def first_event_of(name: str) -> Event:
@@ -271,7 +271,7 @@ def test_a_bonus_is_reported_when_it_is_won_and_the_medium_one_when_it_is_paid()
 
 def test_a_penalty_says_how_many_cubes_are_to_be_discarded() -> None:
     env = at_concert(cubes={0: {"bach": 3}, 1: {"handel": 1}}, budget=[0] * 2 + [2] * 4)
-    place(env, round_index=3)
+    set_state(env, round_index=3)
     env.event_buffer = EventBuffer()
     bids(env, 0, 0, 0, 1)
     imposed = {event.board: event.amount for event in env.event_buffer.read() if event.kind == "penalty_imposed"}
@@ -285,7 +285,7 @@ def test_the_largest_number_of_events_fits_the_buffer_exactly() -> None:
     """The move that the comment on MAX_EVENTS describes."""
     every = dict.fromkeys(MUSICIANS, 1)
     env = at_concert(cubes=dict.fromkeys(range(4), every), budget=[2, 2, 2, 2, 0, 0])
-    place(env, round_index=5, cubes_left=[0] * 6, furniture=[[0, 0, 0]] * 4)
+    set_state(env, round_index=5, cubes_left=[0] * 6, furniture=[[0, 0, 0]] * 4)
     env.event_buffer = EventBuffer()
     bids(env, 3, 3, 3, 3)
     events = env.event_buffer.read()

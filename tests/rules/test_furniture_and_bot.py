@@ -8,24 +8,24 @@ from symphony9_env.rules.state import GIVE_UP, OVER, game_at
 from tests.scenarios import (
     at_concert,
     bids,
+    deal,
     decision,
     give,
     legal,
     money,
-    place,
     play,
     play_until,
     scores,
     see,
-    table,
+    set_state,
 )
 
 # Furniture.
 
 
 def test_r7_furniture_may_be_sold_at_any_own_decision_and_the_same_decision_is_asked_again() -> None:
-    env = table(num_players=2, discussion=True)
-    place(env, furniture=[[1, 1, 1], [1, 1, 1], [0, 0, 0], [0, 0, 0]])
+    env = deal(num_players=2, discussion=True)
+    set_state(env, furniture=[[1, 1, 1], [1, 1, 1], [0, 0, 0], [0, 0, 0]])
     met = set()
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -34,7 +34,7 @@ def test_r7_furniture_may_be_sold_at_any_own_decision_and_the_same_decision_is_a
             player, asked = decision(env)
             seat = int(player[-1])
             game_at(env.states).furniture[seat] = 1
-            place(env)
+            set_state(env)
             before = (money(env)[seat], see(env, seat).pending)
             play(env, "sell 6")
             assert decision(env) == (player, asked)
@@ -49,7 +49,7 @@ def test_r7_furniture_may_be_sold_at_any_own_decision_and_the_same_decision_is_a
 
 
 def test_r7_a_pick_for_the_bot_may_come_after_a_sale() -> None:
-    env = table(num_players=2)
+    env = deal(num_players=2)
     play_until(env, "take_for_bot")
     play(env, "player_0 sell 8", "player_0 take bach")
     assert money(env) == [28, 20]
@@ -57,8 +57,8 @@ def test_r7_a_pick_for_the_bot_may_come_after_a_sale() -> None:
 
 
 def test_r8_after_round_six_each_with_furniture_is_asked_once_more() -> None:
-    env = table(start_player=1)
-    place(env, phase=GIVE_UP, round_index=5, turn=3, outcome=4, contribution=[0, 0, 0, 0], pending=1,
+    env = deal(start_player=1)
+    set_state(env, phase=GIVE_UP, round_index=5, turn=3, outcome=4, contribution=[0, 0, 0, 0], pending=1,
           player=0, furniture=[[1, 1, 1], [0, 0, 0], [0, 1, 0], [1, 0, 1]])  # fmt: skip
     give(env, 0, handel=1)
     play(env, "player_0 discard handel")
@@ -74,7 +74,7 @@ def test_r8_after_round_six_each_with_furniture_is_asked_once_more() -> None:
 
 def test_nothing_is_asked_after_round_six_of_those_without_furniture() -> None:
     env = at_concert(budget=[0] * 2 + [2] * 4)
-    place(env, round_index=5, furniture=[[0, 0, 0]] * 4)
+    set_state(env, round_index=5, furniture=[[0, 0, 0]] * 4)
     bids(env, 8, 8, 8, 8)
     assert game_at(env.states).phase == OVER
 
@@ -83,7 +83,7 @@ def test_nothing_is_asked_after_round_six_of_those_without_furniture() -> None:
 
 
 def test_r9_the_bot_is_ranked_for_tile_4b_like_a_player() -> None:
-    env = table(2, scoring={"handel": "4B", "bach": "1A", "haydn": "2A", "mozart": "3A", "beethoven": "5A"})
+    env = deal(2, scoring={"handel": "4B", "bach": "1A", "haydn": "2A", "mozart": "3A", "beethoven": "5A"})
     game_at(env.states).compositions[:3, 0] = [1, 2, 3]
     assert [total - 15 for total in scores(env)] == [6, 9]
     game_at(env.states).compositions[:3, 0] = [1, 0, 1]
@@ -103,7 +103,7 @@ def test_tied_colours_of_the_bot_give_the_lowest_of_their_amounts() -> None:
 
 
 def test_both_players_pick_two_cubes_for_the_bot_after_the_free_ones() -> None:
-    env = table(2, start_player=1)
+    env = deal(2, start_player=1)
     asked = []
     while decision(env)[1] in ("take", "take_for_bot"):
         asked.append(decision(env))

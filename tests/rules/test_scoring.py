@@ -10,12 +10,12 @@ import pytest
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.state import SELL_LAST, game_at
 from tests.scenarios import (
-    place,
+    deal,
     play,
     scores,
     see,
+    set_state,
     setup,
-    table,
 )
 
 
@@ -23,8 +23,8 @@ def tile_score(num_players: int, tile: str, own: int, **fields: Any) -> float:
     """What a tile side on Handel's track gives player_0, who has `own` compositions of his."""
     others = iter(f"{n}A" for n in range(1, 7) if str(n) != tile[0])
     names = list(setup(num_players)["tracks"])
-    env = table(num_players, scoring={name: tile if name == "handel" else next(others) for name in names})
-    place(env, **fields)
+    env = deal(num_players, scoring={name: tile if name == "handel" else next(others) for name in names})
+    set_state(env, **fields)
     game_at(env.states).compositions[0, 0] += own
     return see(env, 0).points.breakdown["handel"]
 
@@ -66,14 +66,16 @@ def test_without_a_tile_a_colour_scores_nothing() -> None:
 
 
 def test_r11_points_are_exact_thirds() -> None:
-    env = table(scoring=dict(zip(setup()["tracks"], ["4B", "1A", "2A", "3A", "5A", "6A"], strict=True)))
+    env = deal(scoring=dict(zip(setup()["tracks"], ["4B", "1A", "2A", "3A", "5A", "6A"], strict=True)))
     game_at(env.states).compositions[:, 0] = [2, 1, 1, 1]
     assert [Fraction(total).limit_denominator(6) - 15 for total in scores(env)] == [20] + [Fraction(16, 3)] * 3
 
 
 def test_money_furniture_and_last_works_score() -> None:
-    env = table()
-    place(env, money=[11, 12, 0, 2], furniture=[[1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]], dead=[0, 1, 0, 0, 0, 0])
+    env = deal()
+    set_state(
+        env, money=[11, 12, 0, 2], furniture=[[1, 0, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]], dead=[0, 1, 0, 0, 0, 0]
+    )
     game_at(env.states).compositions[1, 1] = 2
     sheet = [see(env, seat).points.breakdown for seat in range(4)]
     assert [points["money"] for points in sheet] == [3, 4, 0, 0]
@@ -83,8 +85,8 @@ def test_money_furniture_and_last_works_score() -> None:
 
 def end_with(points: list[int], tiles: list[int]) -> RawEnv:
     """A finished game in which everyone has this many points (all of them money) and worthless tiles."""
-    env = table(len(points))
-    place(env, phase=SELL_LAST, round_index=5, turn=len(points) - 1, player=len(points) - 1, pending=1,
+    env = deal(len(points))
+    set_state(env, phase=SELL_LAST, round_index=5, turn=len(points) - 1, player=len(points) - 1, pending=1,
           furniture=[[0] * 3] * 4)  # fmt: skip
     game = game_at(env.states)
     game.furniture[len(points) - 1] = [1, 0, 0]
@@ -92,7 +94,7 @@ def end_with(points: list[int], tiles: list[int]) -> RawEnv:
         game.compositions[player, 1] = count  # 2A with no success: nothing
         game.money[player] = 3 * value
     game.money[len(points) - 1] -= 4
-    place(env)
+    set_state(env)
     play(env, "sell 4")
     return env
 

@@ -12,13 +12,13 @@ from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.state import GAME, NONE
 from symphony9_env.setup_format import read_setup
 from tests.scenarios import (
+    deal,
     decision,
     finish,
     legal,
     play,
     see,
     setup,
-    table,
 )
 
 
@@ -41,7 +41,7 @@ def test_r16_schubert_s_board_is_left_out_with_fewer_than_four() -> None:
 
 
 def test_the_start_marker_goes_counter_clockwise() -> None:
-    env = table(start_player=1)
+    env = deal(start_player=1)
     starts: list[tuple[int, int]] = []
     rng = np.random.default_rng(5)
     while decision(env)[1] != "over":

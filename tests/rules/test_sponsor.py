@@ -8,16 +8,16 @@ from symphony9_env.rules.state import game_at
 from tests.scenarios import (
     bids,
     cubes_of,
+    deal,
     decision,
     give,
     legal,
     money,
-    place,
     play,
     play_until,
     see,
+    set_state,
     setup,
-    table,
 )
 
 # R1: uncovered spaces, reputation, seniority.
@@ -37,19 +37,19 @@ from tests.scenarios import (
 def test_r1_reputation_is_that_of_the_rightmost_uncovered_space(
     track: list[list[int]], taken: int, reputation: int
 ) -> None:
-    env = table(tracks={"handel": track})
+    env = deal(tracks={"handel": track})
     play(env, *["take handel"] * taken)
     assert see(env, 0).musicians[0].reputation == reputation
 
 
 def test_r1_a_musician_without_uncovered_space_is_junior_to_one_with_reputation_0() -> None:
-    env = table(tracks={"handel": [[0, 19]], "bach": [[0, 0], [9, 19]]})
+    env = deal(tracks={"handel": [[0, 19]], "bach": [[0, 0], [9, 19]]})
     places = {musician.name: musician.rank for musician in see(env, 0).musicians}
     assert places["bach"] < places["handel"]
 
 
 def test_cubes_leave_from_the_leftmost_space() -> None:
-    env = table(tracks={"handel": [[1, 0], [2, 1], [3, 1], [4, 17]]})
+    env = deal(tracks={"handel": [[1, 0], [2, 1], [3, 1], [4, 17]]})
     seen = []
     for _ in range(3):
         musician = see(env, 0).musicians[0]
@@ -63,14 +63,14 @@ def test_cubes_leave_from_the_leftmost_space() -> None:
 
 def test_r2_free_picks_end_with_the_cubes() -> None:
     """Six tracks of one cube: three players take two each, the fourth is not asked."""
-    env = table(tracks={name: [[3, 1]] for name in setup()["tracks"]})
+    env = deal(tracks={name: [[3, 1]] for name in setup()["tracks"]})
     play(env, "player_0 take handel", "player_0 take bach", "player_1 take haydn", "player_1 take mozart")
     play(env, "player_2 take beethoven", "player_2 take schubert")
     assert decision(env) == ("player_0", "buy_4")
 
 
 def test_r2_an_odd_last_cube_is_one_free_pick() -> None:
-    env = table(num_players=3, tracks={name: [[3, 1]] for name in setup(3)["tracks"]})
+    env = deal(num_players=3, tracks={name: [[3, 1]] for name in setup(3)["tracks"]})
     play(env, "player_0 take handel", "player_0 take bach", "player_1 take haydn", "player_1 take mozart")
     assert see(env, 2).pending == 1
     play(env, "player_2 take beethoven")
@@ -78,7 +78,7 @@ def test_r2_an_odd_last_cube_is_one_free_pick() -> None:
 
 
 def test_r2_the_bot_s_picks_end_with_the_cubes_too() -> None:
-    env = table(num_players=2, tracks={name: [[3, 1]] for name in setup(2)["tracks"]})
+    env = deal(num_players=2, tracks={name: [[3, 1]] for name in setup(2)["tracks"]})
     play(env, "player_0 take handel", "player_0 take bach", "player_1 take haydn", "player_1 take mozart")
     assert decision(env) == ("player_0", "take_for_bot")
     play(env, "player_0 take beethoven")
@@ -87,15 +87,15 @@ def test_r2_the_bot_s_picks_end_with_the_cubes_too() -> None:
 
 
 def test_r3_buying_is_asked_without_a_cube_on_any_track() -> None:
-    env = table(tracks={name: [[3, 1]] for name in setup()["tracks"]})
+    env = deal(tracks={name: [[3, 1]] for name in setup()["tracks"]})
     play_until(env, "buy_4")
     assert legal(env) == ["pass", "sell 4", "sell 6", "sell 8"]
 
 
 def test_r3_buying_is_asked_without_money_and_selling_makes_it_possible() -> None:
-    env = table()
+    env = deal()
     play_until(env, "buy_8")
-    place(env, money=[7, 20, 20, 20])
+    set_state(env, money=[7, 20, 20, 20])
     assert legal(env) == ["pass", "sell 4", "sell 6", "sell 8"]
     play(env, "player_0 sell 4")
     assert decision(env) == ("player_0", "buy_8")
@@ -105,14 +105,14 @@ def test_r3_buying_is_asked_without_money_and_selling_makes_it_possible() -> Non
 
 
 def test_r3_a_single_choice_is_still_asked() -> None:
-    env = table()
+    env = deal()
     play_until(env, "buy_4")
-    place(env, money=[0, 20, 20, 20], furniture=[[0, 0, 0], *[[1, 1, 1]] * 3])
+    set_state(env, money=[0, 20, 20, 20], furniture=[[0, 0, 0], *[[1, 1, 1]] * 3])
     assert (decision(env), legal(env)) == (("player_0", "buy_4"), ["pass"])
 
 
 def test_the_first_turn_can_not_be_passed_and_passing_the_second_does_not_make_the_third_cheaper() -> None:
-    env = table()
+    env = deal()
     assert "pass" not in legal(env)
     play_until(env, "buy_8")
     play(env, "player_0 take bach")
@@ -123,7 +123,7 @@ def test_the_first_turn_can_not_be_passed_and_passing_the_second_does_not_make_t
 
 
 def test_composition_ties_go_to_the_nearest_to_the_start_player() -> None:
-    env = table(start_player=2)
+    env = deal(start_player=2)
     play_until(env, "buy_8")
     for board, cubes in enumerate([{"handel": 3}, {"handel": 3}, {"bach": 1}, {"handel": 1}]):
         give(env, board, **cubes)
@@ -135,7 +135,7 @@ def test_composition_ties_go_to_the_nearest_to_the_start_player() -> None:
 
 
 def test_the_bot_wins_every_composition_tie_it_is_in() -> None:
-    env = table(num_players=2)
+    env = deal(num_players=2)
     play_until(env, "buy_8")
     for board in range(3):
         give(env, board, handel=2)
@@ -145,7 +145,7 @@ def test_the_bot_wins_every_composition_tie_it_is_in() -> None:
 
 
 def test_no_cubes_no_tile_and_a_musician_emptied_this_round_still_gives_his() -> None:
-    env = table(tracks={"handel": [[3, 1]]})
+    env = deal(tracks={"handel": [[3, 1]]})
     play(env, "take handel")
     play_until(env, "buy_8")
     for board in range(4):
@@ -157,7 +157,7 @@ def test_no_cubes_no_tile_and_a_musician_emptied_this_round_still_gives_his() ->
 
 
 def test_the_dead_give_no_tile_but_perform() -> None:
-    env = table(tracks={"handel": [[9, 0], [9, 1]]}, budget=[2, 0, 2, 2, 2, 0])
+    env = deal(tracks={"handel": [[9, 0], [9, 1]]}, budget=[2, 0, 2, 2, 2, 0])
     play(env, "take handel")
     play_until(env, "bid")
     bids(env, 8, 8, 8, 8)

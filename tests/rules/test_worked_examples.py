@@ -12,7 +12,7 @@ import pytest
 
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.state import CONTRIBUTE, game_at
-from tests.scenarios import bids, cubes_of, decision, give, legal, money, place, play, scores, see, setup, table
+from tests.scenarios import bids, cubes_of, deal, decision, give, legal, money, play, scores, see, set_state, setup
 
 ANA, BEN, CARL, DAVID = range(4)
 STARTING = [["handel"], ["bach", "beethoven"], ["haydn", "mozart"], ["schubert"]]
@@ -21,7 +21,7 @@ STARTING = [["handel"], ["bach", "beethoven"], ["haydn", "mozart"], ["schubert"]
 @pytest.fixture
 def sponsored() -> RawEnv:
     """The sponsor phase of p. 8, up to the last $8 cube."""
-    env = table(starting_cubes=STARTING)
+    env = deal(starting_cubes=STARTING)
     play(env, "player_0 take handel", "player_0 take mozart")
     play(env, "player_1 take bach", "player_1 take beethoven")
     play(env, "player_2 take handel", "player_2 take mozart")
@@ -58,7 +58,7 @@ def test_compositions_p9(sponsored: RawEnv) -> None:
 
 def concert_table(**changes: Any) -> RawEnv:
     """The tracks of p. 10: reputations 5, 4, 1, 4, 3, 5; Mozart's space further right than Bach's."""
-    return table(
+    return deal(
         tracks={
             "handel": [[1, 0], [5, 0], [1, 17]],
             "bach": [[1, 0], [4, 0], [1, 17]],
@@ -82,7 +82,7 @@ def test_ranking_p10() -> None:
 def test_successful_concert_p10_p11() -> None:
     """4 + 0 + 5 + 2 and a budget of 2 make 13: medium; Carl, who gave most, gets $5 more."""
     env = concert_table(budget=[2, 2, 2, 2, 0, 0])
-    place(env, phase=CONTRIBUTE, pending=1)
+    set_state(env, phase=CONTRIBUTE, pending=1)
     give(env, ANA, handel=2, mozart=1, schubert=1)
     give(env, BEN, bach=1, haydn=1, beethoven=1)
     give(env, CARL, handel=2, haydn=1, mozart=2)
@@ -101,7 +101,7 @@ def test_successful_concert_p10_p11() -> None:
 def test_failed_concert_p12() -> None:
     """1 + 1 + 4 + 3 - 2 = 7: too little; Ana and Ben gave least and give up a cube each; nobody pays."""
     env = concert_table(budget=[-2, 2, 2, 2, 0, 0])
-    place(env, phase=CONTRIBUTE, pending=1)
+    set_state(env, phase=CONTRIBUTE, pending=1)
     give(env, ANA, handel=2, mozart=1)
     give(env, BEN, bach=1)
     bids(env, 1, 1, 4, 3)
@@ -118,12 +118,12 @@ def test_failed_concert_p12() -> None:
 def test_deaths_and_marker_p13() -> None:
     """Round five: Bach and Haydn are emptied, die at its end, and the marker goes from Ana to David."""
     env = concert_table()
-    place(env, phase=CONTRIBUTE, pending=1, round_index=4)
+    set_state(env, phase=CONTRIBUTE, pending=1, round_index=4)
     game = game_at(env.states)
     for row in (1, 2):
         game.cubes_left[row] = 0
         game.num_uncovered[row] = game.track_length[row]
-    place(env)
+    set_state(env)
     assert not any(musician.is_dead for musician in see(env, ANA).musicians)
     for board in range(4):
         give(env, board)
@@ -147,7 +147,7 @@ def test_deaths_and_marker_p13() -> None:
     ],
 )
 def test_tile_4b_tables_p15(tiles: list[int], points: list[int]) -> None:
-    env = table(scoring=dict(zip(setup()["tracks"], ["4B", "1A", "2A", "3A", "5A", "6A"], strict=True)))
+    env = deal(scoring=dict(zip(setup()["tracks"], ["4B", "1A", "2A", "3A", "5A", "6A"], strict=True)))
     game_at(env.states).compositions[:, 0] = tiles
     without = 20 // 3 + 9  # money and furniture; no other colour has a composition
     assert [total - without for total in scores(env)] == points
@@ -155,8 +155,8 @@ def test_tile_4b_tables_p15(tiles: list[int], points: list[int]) -> None:
 
 def test_score_pad_p16_p17() -> None:
     """52.5, 76.5, 66, and 57 for David: the rulebook prints 58 with 3 last works where its table shows 2."""
-    env = table(scoring=dict(zip(setup()["tracks"], ["1A", "2B", "3A", "4A", "5A", "6B"], strict=True)))
-    place(
+    env = deal(scoring=dict(zip(setup()["tracks"], ["1A", "2B", "3A", "4A", "5A", "6B"], strict=True)))
+    set_state(
         env,
         compositions=[[3, 1, 2, 0, 0, 1], [2, 2, 1, 3, 1, 2], [0, 2, 1, 2, 2, 1], [1, 0, 1, 1, 3, 2]],
         dead=[0, 1, 1, 1, 0, 0],
@@ -173,7 +173,7 @@ def test_bot_contribution_p19() -> None:
 
     The concert is medium, so the bot also gives up a yellow and a blue cube and gets nothing.
     """
-    env = table(
+    env = deal(
         num_players=2,
         tracks={
             "handel": [[5, 0], [1, 17]],
@@ -185,7 +185,7 @@ def test_bot_contribution_p19() -> None:
         bot_tiles=[[1, 3, 5]] * 6,
         budget=[0, 0, 2, 2, 2, 2],
     )
-    place(env, phase=CONTRIBUTE, pending=1)
+    set_state(env, phase=CONTRIBUTE, pending=1)
     for board, cubes in enumerate([{}, {}, {"handel": 2, "mozart": 2, "bach": 1}]):
         give(env, board, **cubes)
     bids(env, 5, 4)

@@ -12,7 +12,7 @@ from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import EventBuffer, opening_events, see
 from symphony9_env.rules.state import game_at
 from symphony9_env.views.game_log import LogLine, log_lines
-from tests.scenarios import at_concert, bids, legal, random_legal, table
+from tests.scenarios import at_concert, bids, deal, legal, random_legal
 
 
 def play_and_log(env: RawEnv, *moves: str, seat: int | None = None) -> list[LogLine]:
@@ -30,7 +30,7 @@ def texts(lines: list[LogLine], kind: str) -> list[tuple[int | None, str]]:
 
 
 def test_the_log_covers_a_round_from_the_first_cube_to_the_concert() -> None:
-    env = table(3, start_player=1, budget=[2, 2, 2, 2, 0, 0])
+    env = deal(3, start_player=1, budget=[2, 2, 2, 2, 0, 0])
     assert log_lines(see(opening_events(env.states), 0)) == [
         {"kind": "round", "seat": None, "text": "Round 1"},
         {"kind": "move", "seat": 1, "text": "is the start player"},

@@ -14,7 +14,7 @@ from symphony9_env.components import MUSICIAN_INDEX
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.views import seat_view
 from symphony9_env.views.seat_json import seat_json
-from tests.scenarios import finish, table
+from tests.scenarios import deal, finish
 
 GAMES = sorted((Path(__file__).parent.parent / "records").glob("*.json"))
 
@@ -59,7 +59,7 @@ def test_the_note_of_a_cube_says_what_taking_it_does_to_the_reputation() -> None
 
 
 def test_only_finished_games_have_a_score_sheet() -> None:
-    env = table(3)
+    env = deal(3)
     assert seat_json(seat_view(env.states, 0, 0))["position"]["score_sheet"] is None
     finish(env, np.random.default_rng(0))
     sheet = seat_json(seat_view(env.states, 0, 0))["position"]["score_sheet"]

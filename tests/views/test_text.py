@@ -9,7 +9,7 @@ from symphony9_env.actions import NAMES
 from symphony9_env.rules.state import DECISIONS
 from symphony9_env.views import describe
 from symphony9_env.views.text import QUESTIONS
-from tests.scenarios import at_concert, bids, decision, finish, legal, play, play_until, see, table
+from tests.scenarios import at_concert, bids, deal, decision, finish, legal, play, play_until, see
 
 
 def test_every_decision_has_a_question() -> None:
@@ -17,7 +17,7 @@ def test_every_decision_has_a_question() -> None:
 
 
 def test_the_text_names_everything_a_player_needs() -> None:
-    env = table(2, discussion=True)
+    env = deal(2, discussion=True)
     play(env, "player_0 sell 6")
     play_until(env, "announce")
     play(env, "player_0 announce 3", "player_1 pass", "player_0 bid 7 with 4", "player_1 bid 0")
@@ -38,7 +38,7 @@ def test_the_text_names_everything_a_player_needs() -> None:
 
 
 def test_the_legal_actions_are_named_with_their_numbers_for_the_deciding_seat_only() -> None:
-    env = table()
+    env = deal()
     play_until(env, "bid")
     text = describe(see(env, 0))
     for name in legal(env):
@@ -47,7 +47,7 @@ def test_the_legal_actions_are_named_with_their_numbers_for_the_deciding_seat_on
 
 
 def test_announcements_and_closed_hands_are_named_without_their_contents() -> None:
-    env = table(discussion=True)
+    env = deal(discussion=True)
     play_until(env, "announce")
     play(env, "announce 7", "pass", "announce 0", "pass", "bid 2")
     text = describe(see(env, 1))
@@ -65,7 +65,7 @@ def test_a_kept_cube_is_named_while_others_choose() -> None:
 
 
 def test_the_end_shows_the_score_sheet_and_who_won() -> None:
-    env = table(3)
+    env = deal(3)
     finish(env, np.random.default_rng(1))
     text = describe(see(env, 1))
     assert "final score" in text
@@ -77,13 +77,13 @@ def test_the_end_shows_the_score_sheet_and_who_won() -> None:
 
 
 def test_a_seat_that_is_not_there_is_refused() -> None:
-    env = table(2)
+    env = deal(2)
     with pytest.raises(ValueError, match="seat=2; allowed: 0 to 1"):
         see(env, 2)
 
 
 def test_the_ledger_is_in_the_text_only_if_asked_for() -> None:
-    env = table()
+    env = deal()
     play_until(env, "bid")
     bids(env, 1)
     assert "has $20" not in describe(see(env, 1))

@@ -26,7 +26,7 @@ from symphony9_env.views import (
 )
 from symphony9_env.views.fields import CUBES_UNIT, MONEY_SHOWN, MONEY_UNIT, TILES_UNIT, TOTAL_UNIT
 from tests.properties.strategies import positions
-from tests.scenarios import place, see, table
+from tests.scenarios import deal, see, set_state
 
 Vector = NDArray[np.float32]
 
@@ -174,8 +174,8 @@ def test_the_layout_hash_tells_layouts_apart() -> None:
 
 def test_the_box_holds_the_most_that_a_field_may_be() -> None:
     """20 sixths, rounded as the encoder does, are a little more than 20 / 6."""
-    env = table(2, discussion=True)
-    place(
+    env = deal(2, discussion=True)
+    set_state(
         env,
         earlier_cubes=[[20] * 6] * 4,
         new_cubes=[[20] * 6] * 4,
@@ -208,8 +208,8 @@ def test_fields_have_a_range() -> None:
 
 @pytest.mark.parametrize(("amount", "shown"), [(0, 0), (40, 1), (200, 5), (5000, 5)])
 def test_money_is_shown_up_to_a_limit(amount: int, shown: float) -> None:
-    env = table()
-    place(env, money=[amount] * 4)
+    env = deal()
+    set_state(env, money=[amount] * 4)
     vector = env.observe("player_0")["observation"]
     assert read(vector, "money") == [shown]
     assert env.observation_space("player_0").contains(env.observe("player_0"))
