@@ -9,6 +9,7 @@ True
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
@@ -26,6 +27,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USE, f"{self.prog}: {message} (--help shows what is allowed)\n")
+
+
+def split_names(text: str) -> list[str]:
+    """Return agents' names from a list with commas, quoted as in a CSV file where a name contains a comma.
+
+    >>> split_names('planner, "mine=stdio:python agent.py --levels 1,2"')
+    ['planner', 'mine=stdio:python agent.py --levels 1,2']
+    """
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
 
 
 def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], title: str = "the game") -> None:

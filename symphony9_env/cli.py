@@ -10,13 +10,14 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from symphony9_env import BatchedGames, __version__, agents, records, schemas, symphony9_v0
-from symphony9_env.agents.external import AgentFailed
+from symphony9_env.agents import AgentFailed
 from symphony9_env.arguments import (
     INTERRUPTED,
     WRONG_USE,
@@ -24,6 +25,7 @@ from symphony9_env.arguments import (
     add_option_arguments,
     add_variant_arguments,
     read_variant,
+    split_names,
 )
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.records import Record
@@ -126,11 +128,10 @@ def _make_parser() -> Parser:
 
 def _add_record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the deal and of the moves (default: 0)")
-    known = ", ".join(agents.names())
     parser.add_argument(
         "--agents",
-        help=f"one agent for all seats, or one for each seat, separated by commas: {known}, the path of a saved "
-        "policy, or any other that the documentation names (default: random legal moves)",
+        help=f"one agent for all seats, or one for each seat, separated by commas: {agents.list_allowed()} "
+        "(default: random legal moves)",
     )
     parser.add_argument("--out", help="file to write (default: game-<players>p-<seed>.json; - for standard output)")
     add_variant_arguments(parser)
@@ -144,7 +145,7 @@ def _record(chosen: argparse.Namespace) -> None:
     if chosen.agents is None:
         record = _play_at_random(env, chosen.seed)
     else:
-        record = _play_agents(env, _split_names(chosen.agents, variant.num_players), chosen.seed)
+        record = _play_agents(env, _read_names(chosen.agents, variant.num_players), chosen.seed)
     path = chosen.out or f"game-{variant.num_players}p-{chosen.seed}.json"
     if path == "-":
         print(records.dumps(record))
@@ -160,9 +161,9 @@ def _play_at_random(env: RawEnv, seed: int) -> Record:
     return env.record()
 
 
-def _split_names(text: str, num_players: int) -> list[str]:
+def _read_names(text: str, num_players: int) -> list[str]:
     """Return the name of an agent for each seat."""
-    names = [name.strip() for name in text.split(",")]
+    names = split_names(text)
     if len(names) not in (1, num_players):
         raise ValueError(f"--agents: {len(names)} agents; allowed: one for all seats, or {num_players}")
     return names * num_players if len(names) == 1 else names
@@ -170,11 +171,14 @@ def _split_names(text: str, num_players: int) -> list[str]:
 
 def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
     """Let agents play the game, each with a seed of its own; the record names them."""
-    players = [agents.make(name, seed=next_seed(next_seed(seed) ^ (seat + 1))) for seat, name in enumerate(names)]
-    for player in players:
-        player.check_players(len(players))
-    while not all(env.terminations.values()):
-        env.step(players[env.deciding_seat].choose(env))
+    with ExitStack() as stack:  # closes the agents, some of which are processes
+        players = []
+        for seat, name in enumerate(names):
+            player = stack.enter_context(agents.make(name, seed=next_seed(next_seed(seed) ^ (seat + 1))))
+            player.check_players(len(names))
+            players.append(player)
+        while not all(env.terminations.values()):
+            env.step(players[env.deciding_seat].choose(env))
     seats = [{"name": player.name, "agent": name} for player, name in zip(players, names, strict=True)]
     return Record({**env.record(), "players": seats})
 

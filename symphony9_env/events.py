@@ -15,7 +15,7 @@ The rules write events into a buffer (`rules/events.py`). An `Event` is complete
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Final, NewType, NotRequired, TypedDict, cast
 
 from symphony9_env.components import FURNITURE_VALUES, MUSICIANS
@@ -67,7 +67,7 @@ class Event:
 
     def as_json(self) -> EventJson:
         """Return the fields that the event has, as plain JSON data."""
-        return cast("EventJson", {name: value for name, value in asdict(self).items() if value is not None})
+        return cast("EventJson", {name: value for name, value in vars(self).items() if value is not None})
 
 
 SeenEvent = NewType("SeenEvent", Event)  # an event without what the seat it is for may not see

@@ -12,17 +12,17 @@ import pytest
 from jsonschema import Draft202012Validator
 from safetensors import safe_open
 
-from symphony9_env import describe, records, schemas, seat_view, symphony9_v0
-from symphony9_env.actions import NAMES
-from symphony9_env.agents.message import FORMAT, AgentMessage
+from symphony9_env import records, schemas, seat_view, symphony9_v0
+from symphony9_env.agents.external import make_message
 from symphony9_env.agents.policy import shipped_path
+from symphony9_env.arena import tournament
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events, see
 from symphony9_env.rules.events import KINDS
-from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.views.seat import legal_numbers
 from symphony9_env.views.seat_json import seat_json
+from tests.web.api import bearer, get_seat, move, play_random_moves, run_server
 from tools.schemas import FORMATS, find_outdated
 
 RECORDS = sorted(Path(__file__).parent.joinpath("records").glob("*.json"))
@@ -59,22 +59,6 @@ def play(variant: dict[str, Any], seed: int) -> Iterator[tuple[RawEnv, list[Even
         env.step(int(rng.choice(legal_numbers(env.states, 0))))
         events += env.event_buffer.read()
         yield env, events
-
-
-def make_message(env: RawEnv, seat: int, events: list[Event]) -> AgentMessage:
-    view = seat_view(env.states, 0, seat, env.options.ledger)
-    return {
-        "format": FORMAT,
-        "seat": seat,
-        "num_players": view.num_players,
-        "decision": view.decision,
-        "rules": summarize_rules(view.num_players, env.options.variant.discussion),
-        "text": describe(view),
-        "view": seat_json(view),
-        "events": [event.as_json() for event in see(events, seat)],
-        "observation": env.observe(f"player_{seat}")["observation"].tolist(),
-        "legal": {str(action): NAMES[action] for action in view.legal},
-    }
 
 
 def test_the_files_are_what_the_generator_writes() -> None:
@@ -126,10 +110,47 @@ def test_random_games_have_every_kind_of_event() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_messages_to_agents(variant: dict[str, Any]) -> None:
-    for number, (env, events) in enumerate(play(variant, seed=9)):
+    for number, (env, _) in enumerate(play(variant, seed=9)):
         if number % 10 == 0:
-            check("symphony9-agent/1", make_message(env, env.deciding_seat, events))
-    check("symphony9-agent/1", {**make_message(env, 0, events), "error": "'fly' is not a legal action"})
+            message = make_message(env, 0)
+            check("symphony9-agent/1", message)
+    check("symphony9-agent/1", {**message, "error": "'fly' is no legal action"})
+
+
+@pytest.mark.parametrize("tables", ["all", "one-against-rest"])
+def test_the_results_of_a_tournament(tables: str, tmp_path: Path) -> None:
+    options = ["--num-players", "3", "--games", "12", "--records", "1", "--tables", tables]
+    tournament.main(["--agents", "random,greedy", *options, "--out", str(tmp_path)])
+    check("symphony9-results/1", json.loads((tmp_path / "results.json").read_text()))
+    check("symphony9-record/1", records.load(tmp_path / "records" / "game-0.json"))
+
+
+def test_the_messages_of_the_web_server(tmp_path: Path) -> None:
+    definitions = schemas.load("symphony9-table/1")["$defs"]
+
+    def check_answer(kind: str, data: Any) -> None:
+        strict = forbid_further_keys({**definitions[kind], "$defs": definitions})
+        Draft202012Validator(strict).validate(data)
+
+    with run_server(tmp_path) as (client, store):
+        host = bearer(store.host_token)
+        request = {"seats": [{"name": "Ann"}, {"agent": "greedy"}], "seed": 3, "options": {"discussion": True}}
+        check_answer("CreateTableRequest", request)
+        table = client.post("/api/tables", json=request, headers=host).json()
+        check_answer("TableSummary", table)
+        check_answer("TablesMessage", client.get("/api/tables", headers=host).json())
+        check_answer("AgentsMessage", client.get("/api/agents", headers=host).json())
+        token = table["seats"][0]["link"].partition("#")[2]
+        check_answer("SeatMessage", get_seat(client, token))
+        check_answer("ErrorMessage", move(client, token, -1, -1).json())
+        with client.websocket_connect("/api/seat/events") as socket:
+            socket.send_text(token)
+            check("symphony9-table/1", socket.receive_json())
+        play_random_moves(client, [token], np.random.default_rng(0))
+        check_answer("SeatMessage", get_seat(client, token))
+    for path in tmp_path.rglob("*.json"):
+        if "symphony9-record/1" in path.read_text():
+            Draft202012Validator(schemas.load("symphony9-record/1")).validate(json.loads(path.read_text()))
 
 
 @pytest.mark.parametrize("num_players", PLAYER_COUNTS)

@@ -43,6 +43,9 @@ FORMATS: Final = {
     "symphony9-event/1": "symphony9_env.events:EventJson",
     "symphony9-policy/1": "symphony9_env.agents.policy:PolicyDescription",
     "symphony9-record/1": "symphony9_env.records:RecordJson",
+    "symphony9-results/1": "symphony9_env.arena.results:Results",
+    "symphony9-table/1": "symphony9_env.web.messages:TableMessage,SeatMessage,CreateTableRequest,MoveRequest,"
+    "RenameRequest,AgentsMessage,TablesMessage,TableSummary,ErrorMessage",
     "symphony9-view/1": "symphony9_env.views.seat_json:ViewJson",
 }
 

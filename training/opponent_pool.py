@@ -39,11 +39,6 @@ class OpponentPool(Opponents):
         self.retired: set[str] = set()
         self.member_at = np.zeros((num_envs, num_players), np.int64)  # by row and seat; unused at the learner's seat
 
-    def close(self) -> None:
-        """Release the resources of all agents."""
-        for agent in self.agents:
-            agent.close()
-
     # Playing.
 
     def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:

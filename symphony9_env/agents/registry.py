@@ -107,8 +107,10 @@ def is_external(name: str) -> bool:
     text = _split_label(name)[1]
     if text.startswith((_STDIO, *_HTTP)):
         return True
-    if text.endswith(SUFFIX) or text.partition(":")[0] == SEARCH:
+    if text.endswith(SUFFIX):
         return False
+    if text.partition(":")[0] == SEARCH:
+        return is_external(text.partition("@")[2])  # the rivals that the search is told of
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 

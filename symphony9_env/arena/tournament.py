@@ -18,7 +18,6 @@ finished games are kept.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import shlex
@@ -48,6 +47,7 @@ from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
 from symphony9_env.arena.report import write_report
 from symphony9_env.arena.results import GameData, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
+from symphony9_env.arguments import split_names
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
 from symphony9_env.replay.html_export import make_page
@@ -81,15 +81,6 @@ def make_parser(prog: str) -> Parser:
     )
     add_variant_arguments(parser)
     return parser
-
-
-def split_names(text: str) -> list[str]:
-    """Return agents' names from a list with commas, quoted as in a CSV file where a name contains a comma.
-
-    >>> split_names('planner, "mine=stdio:python agent.py --levels 1,2"')
-    ['planner', 'mine=stdio:python agent.py --levels 1,2']
-    """
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
 
 
 def make_agents(

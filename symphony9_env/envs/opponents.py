@@ -47,6 +47,11 @@ class Opponents:
     def end(self, rows: Rows, seats: Rows, ranks: NDArray[np.float64]) -> None:
         """React to games that ended with these ranks, (rows, players); for opponents that keep statistics."""
 
+    def close(self) -> None:
+        """Release the resources of all agents."""
+        for agent in self.agents:
+            agent.close()
+
 
 def decide_by(agents: Sequence[Agent], numbers: Rows, positions: Positions, rows: Rows) -> Rows:
     """Return each row's action by the agent whose number is in `numbers`; an agent decides all its rows in one call."""

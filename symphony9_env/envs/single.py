@@ -168,8 +168,9 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return to_notebook_html(self._view() if self._env.has_reset else None)
 
     def close(self) -> None:
-        """Close the window, if one is open."""
+        """Close the window, if one is open, and release the opponents' resources."""
         self._renderer.close()
+        self._opponents.close()
 
 
 def _scalar(action: Any) -> int | None:

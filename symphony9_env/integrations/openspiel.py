@@ -37,7 +37,7 @@ from symphony9_env.rules.state import NUM_CLASSES, NUM_ROUNDS, OVER, States, gam
 from symphony9_env.setup_format import pack_box, read_setup
 from symphony9_env.views import describe, observation_fields, observation_size, resample, seat_view
 from symphony9_env.views.fields import TOKEN_UNIT
-from symphony9_env.views.moves import moves_seen, replace_bids
+from symphony9_env.views.moves import replace_bids, see_moves
 from symphony9_env.views.seat import legal_numbers
 from symphony9_env.views.vector import observe
 from symphony9_env.views.visible import num_bot_tiles_shown, num_tokens_shown
@@ -226,7 +226,7 @@ class Observer:
             self.dict["tokens"][: len(tokens), 1] = tokens / TOKEN_UNIT
             self.dict["bot_tiles"][: len(tiles)] = tiles
             count = state.game.options.num_players
-            for index, (mover, action) in enumerate(moves_seen(state.states, 0, state.moves, player)):
+            for index, (mover, action) in enumerate(see_moves(state.states, 0, state.moves, player)):
                 is_known = action is not None
                 self.dict["moves"][index] = (mover - player) % count, (action or 0) / len(NAMES), is_known
 
@@ -238,7 +238,7 @@ class Observer:
         tokens, tiles = _find_revealed(state.states)
         moves = (
             f"player_{mover} {'closes a hand' if action is None else NAMES[action]}"
-            for mover, action in moves_seen(state.states, 0, state.moves, player)
+            for mover, action in see_moves(state.states, 0, state.moves, player)
         )
         return (
             f"player_{player}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\nbot tiles: {tiles.tolist()}\n"

@@ -12,7 +12,7 @@ from symphony9_env.views.visible import is_hand_hidden
 Move = tuple[int, int]  # the seat and its action
 
 
-def moves_seen(states: States, index: int, moves: Sequence[Move], seat: int) -> list[tuple[int, int | None]]:
+def see_moves(states: States, index: int, moves: Sequence[Move], seat: int) -> list[tuple[int, int | None]]:
     """Return all moves of game `index`, with None for the bids that are still hidden from a seat."""
     seen: list[tuple[int, int | None]] = list(moves)
     for player in range(int(states["num_players"][index])):

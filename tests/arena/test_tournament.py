@@ -16,7 +16,7 @@ from symphony9_env.agents import Card, save_policy
 from symphony9_env.arena import tournament
 from symphony9_env.arena.console import run
 from symphony9_env.arena.games_csv import COLUMNS
-from symphony9_env.arena.tournament import split_names
+from symphony9_env.arguments import split_names
 from symphony9_env.options import Variant
 from tests.agents.test_external import LOWEST, write_script
 from tests.agents.test_protocol import random_weights
