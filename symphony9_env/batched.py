@@ -89,11 +89,6 @@ class BatchedGames:
         """The final state of the last game that ended on each row; all zeros before."""
         return self._ended
 
-    @property
-    def buffers(self) -> Buffers:
-        """All arrays that a step fills, by name: for measurements and tools."""
-        return self._buffers
-
     def moves(self, row: int) -> list[int]:
         """Return the actions played so far in the game on a row, closed hands included."""
         moves: list[int] = self._buffers.history[row, : self._buffers.length[row]].tolist()

@@ -173,40 +173,6 @@ def test_programs_import_only_what_they_may(program: str) -> None:
         assert others <= PROGRAMS[program], path
 
 
-# Private names.
-
-# Names with an underscore that belong to other libraries: named tuples and Stable-Baselines3.
-NOT_OURS = {
-    *("_asdict", "_fields", "_replace"),
-    *("_last_episode_starts", "_last_obs", "_n_updates", "_setup_learn"),
-}
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
-
-
-def private_names_of_others(path: Path) -> set[str]:
-    """Return the names with an underscore that a source uses and neither defines nor sets on its own objects."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    used = set[str]()
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            (own if of_itself else used).add(node.attr)
-        elif isinstance(node, ast.ImportFrom):
-            used |= {alias.name for alias in node.names}
-    return {name for name in used - own - NOT_OURS if is_private(name)}
-
-
-@pytest.mark.parametrize(
-    "path", [path for program in TOP_LEVEL if program != "tests" for path in sources(program)], ids=module_name
-)
-def test_no_module_uses_another_s_private_names(path: Path) -> None:
-    assert private_names_of_others(path) == set()
-
-
 # The kernel.
 
 
