@@ -117,8 +117,9 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         return self._batch.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Release the opponents' resources; `close` calls this."""
-        self._opponents.close()
+        """Release the opponents' resources; `close` calls this, also after a constructor that failed."""
+        if hasattr(self, "_opponents"):
+            self._opponents.close()
 
     def save(self) -> bytes:
         """Return all games and the learners' seats as bytes, exactly; the opponents' own state is not saved."""

@@ -166,7 +166,7 @@ class Symphony9State(pyspiel.State):
         rewards = np.zeros(SEATS)
         if self.is_terminal():
             points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS)
-            compute_rewards(self.states, 0, self.game.options.reward_kind, False, points, ranks, rewards)
+            compute_rewards(self.states, 0, self.game.options.reward_kind, 0.0, points, ranks, rewards)
         return [float(reward) for reward in rewards[: self.game.options.num_players]]
 
     def resample_from_infostate(self, player_id: int, sampler: Callable[[], float]) -> Symphony9State:
