@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, Row
+from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, CsvRow
 from symphony9_env.files import make_folder, write_text
 
 TEXT_COLUMNS: Final = frozenset({"agent", *(f"outcome_{number}" for number in ROUNDS)})
@@ -48,7 +48,7 @@ class Folder:
             if stored.get(name) != value:
                 raise self._error(f"holds another tournament ({name} {stored.get(name)!r}, not {value!r})")
 
-    def _read_games(self) -> list[Row]:
+    def _read_games(self) -> list[CsvRow]:
         """Return the rows of all complete games; remove the rest from the file."""
         if not self.games.exists() or self.games.stat().st_size == 0:
             write_text(self.games, _format_csv([], header=True))
@@ -67,7 +67,7 @@ class Folder:
     def _error(self, reason: str) -> ValueError:
         return ValueError(f"--out {self.path}: {reason}; choose another folder")
 
-    def add(self, rows: list[Row]) -> None:
+    def add(self, rows: list[CsvRow]) -> None:
         """Append the rows of games; they are on disk when this returns."""
         with self.games.open("a", newline="") as file:
             file.write(_format_csv(rows))
@@ -82,12 +82,12 @@ class Folder:
         return file
 
 
-def _parse_row(row: dict[str, str]) -> Row:
+def _parse_row(row: dict[str, str]) -> CsvRow:
     """Convert the numbers of a row; an empty cell becomes None."""
     return {name: value if name in TEXT_COLUMNS else float(value) if value else None for name, value in row.items()}
 
 
-def _format_csv(rows: list[Row], header: bool = False) -> str:
+def _format_csv(rows: list[CsvRow], header: bool = False) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     if header:

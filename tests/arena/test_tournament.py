@@ -151,7 +151,7 @@ def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--tracks", "modern"], "tracks='modern'"),
         (["--components", "nowhere.toml"], "nowhere.toml"),
         (["--agents", "random,missing.safetensors"], "policy missing.safetensors: no such file"),
-        (["--agents", "random", "--tables", "one-against-rest"], "needs two agents"),
+        (["--agents", "random", "--lineups", "one-against-rest"], "needs two agents"),
         (["--out", "/proc/nothing"], "--out /proc/nothing: can't be written to"),
         (["--out", "/dev/null/x"], "--out /dev/null/x: can't be written to"),
     ],
