@@ -10,7 +10,7 @@
 The agent has one seat and an opponent all the others, in every seat, on deals that the protocol fixes. The score is
 the mean of its win rates; a shared win counts its share. docs/agents.md describes the messages that an agent of your
 own receives. If it gives no legal action in three answers, times out or dies, it forfeits that game: the game ends and
-counts as lost. Ctrl-C stops the evaluation, and the same command continues it.
+counts as lost. Ctrl-C stops the evaluation, and the same command continues it if the agent is unchanged.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT
 from symphony9_env.arena.console import Parser, format_interval, format_percent, format_table
 from symphony9_env.arena.matches import PlayedGame, Schedule, ScheduledGame, play
 from symphony9_env.arena.ratings import win_rate
+from symphony9_env.arena.settings_file import check_settings
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import EnvOptions, make_options
@@ -97,13 +98,10 @@ class Benchmark:
 
     def _read_outcomes(self) -> list[GameOutcome]:
         """Return the games played so far; raise a ValueError if the folder holds another evaluation."""
-        settings_file = make_folder(self.out) / "benchmark.json"
-        if not settings_file.exists():
-            write_text(settings_file, json.dumps(self.settings, indent=2) + "\n")
-        elif settings_file.read_text() != json.dumps(self.settings, indent=2) + "\n":
-            raise ValueError(f"--out {self.out}: holds another evaluation; choose another folder")
+        file = make_folder(self.out) / "benchmark.json"
         text = self._file.read_text() if self._file.exists() else ""
         complete = text[: text.rfind("\n") + 1]
+        check_settings(file, self.settings, self._file, has_games=bool(complete), what="evaluation")
         if complete != text:  # the program was killed while it wrote the last line
             write_text(self._file, complete)
         return [GameOutcome(**json.loads(line)) for line in complete.splitlines()]
@@ -214,7 +212,10 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     try:
         benchmark.play()
     except KeyboardInterrupt:
-        print(f"stopped after {len(benchmark.outcomes)} games; the same command continues", file=sys.stderr)
+        print(
+            f"stopped after {len(benchmark.outcomes)} games; the same command continues if the agent is unchanged",
+            file=sys.stderr,
+        )
         raise
     results = benchmark.results()
     write_text(out / "results.json", json.dumps(results, indent=2) + "\n")

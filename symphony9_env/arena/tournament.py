@@ -14,7 +14,7 @@ the tournament.
 
 In `--agents`, put a name that contains a comma in double quotes, as in a CSV file, or use `--agent`, which takes one
 name as it is and can be repeated. If an agent of your own gives no legal action, the tournament stops and names it;
-finished games are kept.
+finished games are kept, and the same command continues if the agents are unchanged.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class Tournament:
             self._play_batches(wanted)
         except AgentFailed as failure:
             kept = f"{self.num_played} of {wanted} games are kept, and the same command continues"
-            raise ValueError(f"{failure}; {kept}") from failure
+            rest = f"{kept} if the agents are unchanged" if self.num_played else "no game was finished"
+            raise ValueError(f"{failure}; {rest}") from failure
         finally:
             for agent in self.players:
                 agent.close()

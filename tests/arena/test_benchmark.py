@@ -75,8 +75,17 @@ def test_a_stopped_evaluation_goes_on(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_evaluation_is_refused(tmp_path: Path) -> None:
     evaluate("greedy", tmp_path / "a")
-    with pytest.raises(ValueError, match="holds another evaluation"):
+    with pytest.raises(ValueError, match=r"holds another evaluation \(agent 'greedy', not 'random'\)"):
         evaluate("random", tmp_path / "a")
+    file = tmp_path / "a" / "benchmark.json"
+    file.write_text(json.dumps(json.loads(file.read_text())))  # the same settings, formatted otherwise
+    evaluate("greedy", tmp_path / "a")
+
+
+def test_an_agent_can_be_changed_while_no_game_is_finished(tmp_path: Path) -> None:
+    Benchmark("2p", "greedy", tmp_path / "a", lite=True, timeout=1)
+    assert evaluate("random", tmp_path / "a").settings["agent"] == "random"
+    assert json.loads((tmp_path / "a" / "benchmark.json").read_text())["agent"] == "random"
 
 
 def test_a_process_that_behaves(tmp_path: Path) -> None:

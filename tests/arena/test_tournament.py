@@ -195,6 +195,28 @@ def test_a_folder_of_another_tournament_is_left_alone(tmp_path: Path, capsys: py
     assert "tournament.json can't be read" in capsys.readouterr().err
 
 
+def test_an_agent_can_be_mended_while_no_game_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ["--agents", "random,agent.py:decide", "--num-players", "2", "--games", "4", "--out", "t"]
+    Path("agent.py").write_text("def decide(message):\n    return message['ranks']\n")
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "no game was finished" in capsys.readouterr().err
+    Path("agent.py").write_text("def decide(message):\n    return min(message['legal'], key=int)\n")
+    tournament.main(given)
+    Path("agent.py").write_text("def decide(message):\n    return max(message['legal'], key=int)\n")
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "holds another tournament (fingerprints" in capsys.readouterr().err
+
+
+def test_a_games_file_without_settings_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "games.csv").write_text("mine")
+    assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path)])) == 2
+    assert "has a games.csv but no tournament.json" in capsys.readouterr().err
+    assert (tmp_path / "games.csv").read_text() == "mine"
+
+
 def test_a_games_file_that_was_changed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     play(tmp_path / "t")
     file = tmp_path / "t" / "games.csv"
@@ -261,7 +283,7 @@ def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
     assert run("tournament", lambda: tournament.main(given)) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert "agent 'mine' died (exit status 3); " in error
-    assert "of 12 games are kept, and the same command continues" in error
+    assert "of 12 games are kept, and the same command continues if the agents are unchanged" in error
     kept = (tmp_path / "t" / "games.csv").read_text()
     assert kept.count("\n") > 2
     flag.touch()
