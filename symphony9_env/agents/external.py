@@ -40,7 +40,7 @@ MAX_TIMEOUT: Final = 86_400.0
 
 
 class AgentFailed(ValueError):  # noqa: N818
-    """An agent outside this package gave no legal action. The error names the agent and the reason.
+    """An agent gave no legal action. The error names the agent and the reason.
 
     It is a ValueError, as an illegal action is, so that every command reports it in one line.
     """

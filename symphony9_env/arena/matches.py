@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import Agent, AgentFailed
-from symphony9_env.agents.base import StoredPositions
+from symphony9_env.agents.base import Rows, StoredPositions
 from symphony9_env.arena.ratings import Estimate, win_rate
 from symphony9_env.engine import play_rows
 from symphony9_env.envs.opponents import decide_by
@@ -112,27 +112,23 @@ def play(
 ) -> list[PlayedGame]:
     """Play games side by side: each agent decides in one call for all games in which it is to decide.
 
-    `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which such
-    an agent fails ends there; without it the error is raised.
+    `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which an
+    agent gives no legal action ends there; without it, `AgentFailed` is raised.
     """
     positions = _deal(games, variant, ledger)
     seated = np.array([game.agents for game in games])
     rows = np.arange(len(games))
     forfeits: dict[int, str] = {}
     while len(rows):
-        deciding = seated[rows, positions.states["player"][rows]]
         try:
-            moves = decide_by(agents, deciding, positions, rows)
+            _play_decisions(games, agents, seated, positions, rows)
         except AgentFailed as failure:
             if not may_forfeit:
                 raise
             forfeits[failure.row] = failure.reason
-            rows = rows[rows != failure.row]
-            continue  # the other games are asked again: no agent has a memory
-        index = play_rows(positions.states, rows, moves, positions.history, positions.length)
-        if index != NONE:
-            raise ValueError(_explain_illegal(agents[deciding[index]], int(moves[index]), games[rows[index]]))
-        rows = rows[positions.states["phase"][rows] != OVER]
+            rows = rows[rows != failure.row]  # the others are asked again: no agent has a memory
+        else:
+            rows = rows[positions.states["phase"][rows] != OVER]
     return [
         PlayedGame(game, bytes(positions.moves(row)), positions.states[row : row + 1].copy(), forfeits.get(row))
         for row, game in enumerate(games)
@@ -145,6 +141,18 @@ def _deal(games: Sequence[ScheduledGame], variant: Variant, ledger: bool) -> Sto
     for row, game in enumerate(games):
         deal(box, states, row, np.uint64(game.seed))
     return StoredPositions.of(states, ledger)
+
+
+def _play_decisions(
+    games: Sequence[ScheduledGame], agents: Sequence[Agent], seated: Rows, positions: StoredPositions, rows: Rows
+) -> None:
+    """Play one decision on each of these rows; raise `AgentFailed`, with nothing played, if one is not legal."""
+    deciding = seated[rows, positions.states["player"][rows]]
+    moves = decide_by(agents, deciding, positions, rows)
+    index = play_rows(positions.states, rows, moves, positions.history, positions.length)
+    if index != NONE:
+        reason = _explain_illegal(int(moves[index]), games[rows[index]])
+        raise AgentFailed(agents[deciding[index]].name, reason, int(rows[index]))
 
 
 def win_shares(played: Sequence[PlayedGame], agent: int) -> NDArray[np.float64]:
@@ -164,6 +172,6 @@ def win_rate_against(agent: Agent, opponent: Agent, variant: Variant, num_games:
     return win_rate(win_shares(played, 0), np.array([game.deal for game in games]))
 
 
-def _explain_illegal(agent: Agent, move: int, game: ScheduledGame) -> str:
+def _explain_illegal(move: int, game: ScheduledGame) -> str:
     name = f" ({NAMES[move]!r})" if 0 <= move < len(NAMES) else ""
-    return f"agent {agent.name!r} chose {move}{name}, which is illegal, in the game with seed {game.seed}"
+    return f"chose {move}{name}, which is illegal, in the game with seed {game.seed}"

@@ -94,7 +94,7 @@ def make_agents(
         agent = agents.make(name, seed=own_seed, num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
-            raise ValueError(f"--agents: {agent.name!r} is named twice; a label tells two apart, as in other={name}")
+            raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
         made.append(agent)
     return made
 
@@ -234,6 +234,11 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     command = f"{prog} " + shlex.join(arguments if arguments is not None else sys.argv[1:])
     results, report = tournament.finish(command)
     print(format_results(results))
-    print(f"\n{report} (open it in a browser); beside it: results.json, games.csv, records/ and watch.html")
+    files = [
+        "results.json",
+        "games.csv",
+        *(name for name in ("records/", "watch.html") if (report.parent / name).exists()),
+    ]
+    print(f"\n{report} (open it in a browser); beside it: {', '.join(files)}")
     if stopped:
         raise KeyboardInterrupt

@@ -150,6 +150,18 @@ def test_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert forfeits == {"raised RuntimeError: no idea"}
 
 
+def test_a_class_that_chooses_an_illegal_action_forfeits_its_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_cheat.py").write_text(
+        "import numpy as np\nfrom symphony9_env.agents import Agent\n"
+        "class Cheat(Agent):\n    def decide(self, positions, rows):\n        return np.full(len(rows), 39)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    played = evaluate("my_cheat.py:Cheat", tmp_path / "a")
+    assert played.results()["forfeits"] == len(played.outcomes) == 4
+
+
 def test_an_external_agent_sees_the_ledger_in_tasks_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ledger_agents.py").write_text(
         "def decide(message):\n"

@@ -102,6 +102,15 @@ def test_an_agent_that_breaks_the_rules_is_named() -> None:
         play([ScheduledGame(0, 0, 1, (0, 0))], [Cheat()], Variant(num_players=2))
 
 
+def test_an_agent_that_breaks_the_rules_forfeits_the_game() -> None:
+    games = [ScheduledGame(number, 0, 77, seats) for number, seats in enumerate([(0, 1), (1, 1)])]
+    players = [Cheat(), agents.make("greedy", seed=1)]
+    played = play(games, players, Variant(num_players=2), may_forfeit=True)
+    assert played[0].forfeit == "chose 39 ('bid 8 with 8'), which is illegal, in the game with seed 77"
+    assert played[1].forfeit is None
+    assert played[1].moves == play(games[1:], players, Variant(num_players=2))[0].moves
+
+
 def test_a_game_in_which_an_agent_fails_is_forfeited_and_the_others_are_played() -> None:
     """It fails in its third round, in the games in which it has the first seat."""
 

@@ -54,6 +54,13 @@ def test_a_tournament_leaves_its_results(tmp_path: Path, capsys: pytest.CaptureF
     assert last.record()["result"]["scores"] == [float(line["score"]) for line in lines[:2]]
 
 
+def test_only_files_that_were_written_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    play(tmp_path / "a", "--records", "0")
+    assert capsys.readouterr().out.endswith("beside it: results.json, games.csv\n")
+    play(tmp_path / "b", "--records", "1")
+    assert capsys.readouterr().out.endswith("beside it: results.json, games.csv, records/, watch.html\n")
+
+
 def test_the_same_command_gives_the_same_results_and_plays_nothing_twice(tmp_path: Path) -> None:
     first = play(tmp_path / "a")
     games = (tmp_path / "a" / "games.csv").read_bytes()
@@ -142,6 +149,7 @@ def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--agents", "random,planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["--agents", "random,random"], "'random' is named twice"),
         (["--agents", "search,search:800"], "'search:800' is named twice"),
+        (["--agents", "a=greedy,a=planner"], "'a' is named twice; label one, as in other=planner"),
         (["--agents", "random,"], "unknown agent ''"),
         (["--agents", ""], "--agents or --agent is needed: random"),
         (["--timeout", "0"], "timeout=0"),
