@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from symphony9_env import actions, records, symphony9_v0
-from symphony9_env.arena.benchmark import GAMES, PROTOCOL, SEED, TASKS, TIMEOUT
+from symphony9_env.agents.external import TIMEOUT
+from symphony9_env.arena.benchmark import GAMES, PROTOCOL, SEED, TASKS
 from symphony9_env.rules.events import KINDS
 from symphony9_env.rules.state import DECISIONS
 from symphony9_env.views import STATE_SIZE, observation_size

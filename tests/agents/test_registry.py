@@ -113,7 +113,7 @@ def test_a_five_line_agent_plays_in_the_benchmark(folder: Path, monkeypatch: pyt
     benchmark.main(["--task", "2p", "--lite", "--agent", "mine=five.py:decide", "--out", "b"])
     results = json.loads(Path("b/results.json").read_text())
     assert results["agent"] == "mine"
-    assert results["agent_content"].startswith("mine five.py:decide ")
+    assert results["agent_fingerprint"].startswith("mine five.py:decide ")
     assert results["forfeits"] == 0
 
 
