@@ -61,7 +61,8 @@ class Table:
         self.id = table_id
         self.env = env
         self.seats = seats
-        self.problem: str | None = None  # what the people at the table should know
+        self.agent_problem: str | None = None  # why an agent has not moved, without anything hidden
+        self.save_problem: str | None = None  # why the game is not saved
         self.logs: list[list[LogLine]] = [[] for _ in seats]  # by seat: what that seat may see
         self._agents = seat_agents
         self._event_buffer = env.event_buffer = EventBuffer()
@@ -77,6 +78,11 @@ class Table:
     def is_over(self) -> bool:
         """Whether the game is over."""
         return bool(self.env.states["phase"][0] == OVER)
+
+    @property
+    def problem(self) -> str | None:
+        """What the people at the table should know; None if all is well."""
+        return ". ".join(filter(None, (self.agent_problem, self.save_problem))) or None
 
     @property
     def agent_to_move(self) -> Agent | None:
