@@ -110,7 +110,7 @@ def test_a_game_continues_without_its_component_file(tmp_path: Path) -> None:
 def test_only_the_owner_can_read_secrets_on_disk(tmp_path: Path) -> None:
     with run_server(tmp_path) as (client, store):
         (token,) = create_table(client, store, None, "planner")
-    for name in ("host.json", "0001.seats.json"):
+    for name in ("host.json", "0001.json", "0001.seats.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert token not in (tmp_path / "0001.json").read_text()
     TableStore(tmp_path / "new").close()
