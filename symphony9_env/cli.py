@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from symphony9_env import BatchedGames, __version__, agents, records, schemas, symphony9_v0
-from symphony9_env.agents import AgentFailed
+from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.arguments import (
     INTERRUPTED,
     WRONG_USE,
@@ -29,7 +29,6 @@ from symphony9_env.arguments import (
 )
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.records import Record
-from symphony9_env.rules.chance import next_seed
 from symphony9_env.views import describe, seat_view
 from symphony9_env.web.commands import add_play, add_watch
 
@@ -78,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, AgentFailed) as error:
+    except (ValueError, OSError) as error:
         print(f"symphony9: {error}", file=sys.stderr)
         return WRONG_USE
     except KeyboardInterrupt:
@@ -174,12 +173,12 @@ def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
     with ExitStack() as stack:  # closes the agents, some of which are processes
         players = []
         for seat, name in enumerate(names):
-            player = stack.enter_context(agents.make(name, seed=next_seed(next_seed(seed) ^ (seat + 1))))
+            player = stack.enter_context(agents.make(name, seed=derive_agent_seed(seed, seat)))
             player.check_players(len(names))
             players.append(player)
         while not all(env.terminations.values()):
             env.step(players[env.deciding_seat].choose(env))
-    seats = [{"name": player.name, "agent": name} for player, name in zip(players, names, strict=True)]
+    seats = [{"name": player.name, "agent": player.spec or player.name} for player in players]
     return Record({**env.record(), "players": seats})
 
 
