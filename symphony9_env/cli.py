@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from symphony9_env import BatchedGames, __version__, agents, records, schemas, symphony9_v0
+from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.arguments import (
     INTERRUPTED,
@@ -28,8 +29,11 @@ from symphony9_env.arguments import (
     split_names,
 )
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.events import Event, see
 from symphony9_env.records import Record
+from symphony9_env.replay.events import replay_with_events
 from symphony9_env.views import describe, seat_view
+from symphony9_env.views.game_log import format_line, log_lines
 from symphony9_env.web.commands import add_play, add_watch
 
 # Commands of `symphony9_env.arena`, which needs the extra [eval].
@@ -187,19 +191,32 @@ def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a game record")
-    parser.add_argument("--seat", type=int, help="the seat whose view is printed (default: the deciding seat's)")
+    parser.add_argument(
+        "--seat",
+        type=int,
+        help="the seat whose views are printed, with what it saw of each move (default: the deciding seat's views, "
+        "with all moves)",
+    )
     add_option_arguments(parser, ["ledger"], "the view")
     parser.set_defaults(run=_replay)
 
 
 def _replay(chosen: argparse.Namespace) -> None:
     record = records.load(Path(chosen.file))
-    moves = iter([*record["actions"], None])
-    for env in records.replay(record, ledger=chosen.ledger):
+    for index, (env, events) in enumerate(replay_with_events(record, ledger=chosen.ledger)):
         seat = env.deciding_seat if chosen.seat is None else chosen.seat
-        print(describe(seat_view(env.states, 0, seat, env.options.ledger)))
-        if (move := next(moves)) is not None:
-            print(f"\n>>> {move[0]}: {move[1]}\n")
+        view = describe(seat_view(env.states, 0, seat, env.options.ledger))
+        if index > 0:
+            print(f"\n{_describe_move(env, events, chosen.seat)}\n")
+        print(view)
+
+
+def _describe_move(env: RawEnv, events: list[Event], seat: int | None) -> str:
+    """Return the last move, or the lines of the log that a seat may see of it: closed bids are hidden from others."""
+    if seat is None:
+        player, action = env.history[-1]
+        return f">>> player_{player}: {NAMES[action]}"
+    return "\n".join(f">>> {format_line(line, env.options.num_players)}" for line in log_lines(see(events, seat)))
 
 
 # symphony9 schema

@@ -137,6 +137,26 @@ def test_replay_as_one_seat_saw_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "You are player_0" not in shown
 
 
+def test_replay_as_one_seat_saw_it_does_not_show_closed_hands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two games that differ in one bid of another seat look the same until the hands open."""
+    env = symphony9_v0.raw_env(num_players=2)
+    env.reset(seed=7)
+    while env.decision != "bid":
+        env.step(int(np.flatnonzero(env.action_mask)[0]))
+    seat = 1 - env.deciding_seat
+    texts = []
+    for bid in ("bid 0", "bid 3"):
+        record = env.record()
+        record["actions"].append([env.agent_selection, bid])
+        records.save(record, tmp_path / "game.json")
+        assert main(["replay", str(tmp_path / "game.json"), "--seat", str(seat)]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert f">>> player_{1 - seat}: closes a hand" in texts[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
