@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.events import EventBuffer
@@ -265,8 +265,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         return number
 
     def _list_legal(self) -> str:
-        legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(self._mask))
-        return f"{self.agent_selection} may choose: {legal}"
+        return f"{self.agent_selection} may choose: {format_actions(np.flatnonzero(self._mask))}"
 
     def _play(self, action: int) -> None:
         agent = self.agent_selection

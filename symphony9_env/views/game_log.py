@@ -67,12 +67,21 @@ def _income_lines(events: list[SeenEvent]) -> list[LogLine]:
     lines = []
     for board in sorted({event.board for event in events if event.board is not None}):
         own = [event for event in events if event.board == board]
-        received = sum(event.amount or 0 for event in own)
         returned = [_title(event) for event in own if event.kind == "cube_returned"]
-        parts = [f"receives ${received}"] if received else []
+        parts = _describe_payments(own)
         parts += [f"gives up a cube of {' and '.join(returned)}"] if returned else []
         lines.append(_line("income", board, ", ".join(parts)))
     return lines
+
+
+def _describe_payments(events: list[SeenEvent]) -> list[str]:
+    """Return what a board received, with the bonus that is part of it; nothing if it received nothing."""
+    received = sum(event.amount or 0 for event in events)
+    bonus = sum(event.amount or 0 for event in events if event.kind == "bonus_awarded")
+    if not bonus:
+        return [f"receives ${received}"] if received else []
+    part = "" if bonus == received else f"${bonus} of it "
+    return [f"receives ${received} ({part}as the medium class bonus)"]
 
 
 def _event_lines(event: SeenEvent, performers: list[str]) -> list[LogLine]:
