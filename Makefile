@@ -95,7 +95,7 @@ train: install
 	  $(BIN)/python -m training.train --resume $(TRAIN_OUT); else \
 	  $(BIN)/python -m training.train --config configs/quick.yaml --out $(TRAIN_OUT); fi
 	$(BIN)/python -m evaluation.tournament --agents $(TRAIN_OUT)/last.safetensors,random,greedy,investor,planner \
-	  --tables first-against-rest --num-players 4 --games 1600 --out $(TRAIN_OUT)/tournament
+	  --lineups first-against-rest --num-players 4 --games 1600 --out $(TRAIN_OUT)/tournament
 
 golden:
 	$(BIN)/python -m tools.golden

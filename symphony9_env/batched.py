@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
+from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.names import agent_name
 from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
 from symphony9_env.records import Record, make_record
-from symphony9_env.rules.game import play
 from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, States, new_states
-from symphony9_env.setup_format import hash_box, pack_box, read_setup, write_setup
+from symphony9_env.setup_format import hash_box, pack_box
 from symphony9_env.views import layout_hash, observation_size
 
 SAVE_FORMAT: Final = "symphony9-batch/1"
@@ -219,13 +219,9 @@ class BatchedGames:
         index = operator.index(row)
         if not 0 <= index < self.num_games:
             raise ValueError(f"row={row!r}; allowed: 0 to {self.num_games - 1}")
-        game = new_states(1)
-        write_setup(self._box, game, 0, read_setup(self._states, index))
-        history = []
-        for move in self.moves(index):
-            history.append((int(game["player"][0]), move))
-            play(game, 0, move)
-        return make_record(game, history, int(self.seeds[index]))
+        replay = replay_moves(deal_again(self._states, index), self.moves(index))
+        history = [(player, action) for player, action, _ in replay]
+        return make_record(self._states, history, int(self.seeds[index]), index)
 
     def copy(self) -> Self:
         """Return an independent batch in exactly the same state."""

@@ -23,7 +23,7 @@ LAYERS = (
     {"rewards"},
     {"options"},
     {"arguments", "setup_format", "scores", "events"},
-    {"views"},
+    {"views", "game_replay"},
     {"engine", "render"},
     {"agents", "records"},
     {"batched"},

@@ -117,9 +117,9 @@ def test_messages_to_agents(variant: dict[str, Any]) -> None:
     check("symphony9-agent/1", {**message, "error": "'fly' is no legal action"})
 
 
-@pytest.mark.parametrize("tables", ["all", "one-against-rest"])
-def test_the_results_of_a_tournament(tables: str, tmp_path: Path) -> None:
-    options = ["--num-players", "3", "--games", "12", "--records", "1", "--tables", tables]
+@pytest.mark.parametrize("lineups", ["all", "one-against-rest"])
+def test_the_results_of_a_tournament(lineups: str, tmp_path: Path) -> None:
+    options = ["--num-players", "3", "--games", "12", "--records", "1", "--lineups", lineups]
     tournament.main(["--agents", "random,greedy", *options, "--out", str(tmp_path)])
     check("symphony9-results/1", json.loads((tmp_path / "results.json").read_text()))
     check("symphony9-record/1", records.load(tmp_path / "records" / "game-0.json"))

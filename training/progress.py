@@ -16,7 +16,7 @@ from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.console import format_interval, format_percent, format_table
 from symphony9_env.arena.figures import PALETTE, STYLE, as_percent
-from symphony9_env.arena.matches import against
+from symphony9_env.arena.matches import win_rate_against
 from training.config import Settings
 
 Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
@@ -32,7 +32,7 @@ def evaluate(settings: Settings, card: Card, weights: Weights) -> Row:
     row: Row = {}
     for name in evaluation.opponents:
         with agents.make(name, seed=2) as opponent:
-            wins = against(learner, opponent, variant, evaluation.games, evaluation.seed)
+            wins = win_rate_against(learner, opponent, variant, evaluation.games, evaluation.seed)
         row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
     return row
 

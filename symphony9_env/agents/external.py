@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -27,11 +26,9 @@ from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import Agent, Positions, Rows, has_ledger
 from symphony9_env.agents.message import FORMAT, AgentMessage
 from symphony9_env.agents.transports import FunctionTransport, NoAnswer, Transport
-from symphony9_env.events import Event, EventBuffer, opening_events, see
-from symphony9_env.options import Variant
-from symphony9_env.rules.game import play_with_events
-from symphony9_env.rules.state import States, new_states
-from symphony9_env.setup_format import Box, pack_box, read_setup, write_setup
+from symphony9_env.events import Event, opening_events, see
+from symphony9_env.game_replay import deal_again, replay_moves
+from symphony9_env.rules.state import States
 from symphony9_env.views import describe, observation_size, seat_view
 from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.views.seat_json import seat_json
@@ -43,7 +40,7 @@ MAX_TIMEOUT: Final = 86_400.0
 
 
 class AgentFailed(ValueError):  # noqa: N818
-    """An agent outside this package gave no legal action. The error names the agent and the reason.
+    """An agent gave no legal action. The error names the agent and the reason.
 
     It is a ValueError, as an illegal action is, so that every command reports it in one line.
     """
@@ -104,28 +101,16 @@ def make_message(positions: Positions, row: int) -> AgentMessage:
         "rules": summarize_rules(view.num_players, bool(states["discussion"][row])),
         "text": describe(view),
         "view": seat_json(view),
-        "events": [event.as_json() for event in see(replay_events(states, row, positions.moves(row)), seat)],
+        "events": [event.as_json() for event in see(_replay_events(states, row, positions.moves(row)), seat)],
         "observation": observation.tolist(),
         "legal": {str(action): NAMES[action] for action in view.legal},
     }
 
 
-def replay_events(states: States, row: int, moves: Sequence[int]) -> list[Event]:
-    """Return all events of the game on a row so far: play its moves again from its own set-up."""
-    game = new_states(1)
-    box = _pack_box(int(states["num_players"][row]), bool(states["discussion"][row]))
-    write_setup(box, game, 0, read_setup(states, row))
-    events, buffer = opening_events(game), EventBuffer()
-    for action in moves:
-        play_with_events(game, 0, action, buffer.array)
-        events += buffer.read()
-    return events
-
-
-@cache
-def _pack_box(num_players: int, discussion: bool) -> Box:
-    """Return a box for games of this kind; tracks, tiles and cubes come from their set-ups."""
-    return pack_box(Variant(num_players=num_players, discussion=discussion))
+def _replay_events(states: States, row: int, moves: Sequence[int]) -> list[Event]:
+    """Return all events of the game on a row so far."""
+    game = deal_again(states, row)
+    return [*opening_events(game), *(event for _, _, events in replay_moves(game, moves) for event in events)]
 
 
 def read_answer(answer: str, legal: Collection[int]) -> int:

@@ -34,7 +34,7 @@ from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, apply, legal_set
 from symphony9_env.rules.scoring import rank_players, total_points, win_share
 from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, NUM_MUSICIANS, OVER, Game
 from symphony9_env.views.resample import resample_hidden
-from symphony9_env.views.visible import hide_unknown, public_digest, purse_digest
+from symphony9_env.views.visible import hide_unknown, is_hand_hidden, public_digest, purse_digest
 
 MAX_DEPTH: Final = 64  # own decisions on one path through the tree
 SLOTS_PER_NODE: Final = 4  # size of the hash table of nodes
@@ -219,7 +219,7 @@ def _guess_closed_hands(
     if game.phase != CONTRIBUTE:
         return
     for player in range(game.num_players):
-        if player != seat and game.hand[player] != NONE:
+        if is_hand_hidden(game, seat, player):
             game.player = player
             hand = (
                 _model_bid(game, composition_values, rival_strategy, greedy_seats, mix(skip_draws(chance, player)))

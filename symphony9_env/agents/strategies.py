@@ -12,23 +12,31 @@ from symphony9_env.agents.planner import planner_move
 from symphony9_env.agents.random_moves import random_move
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rules.chance import mix
-from symphony9_env.rules.state import Game
+from symphony9_env.rules.state import NONE, Game
 from symphony9_env.views.visible import hide_unknown, public_digest
 
 STRATEGIES: Final = ("random", "greedy", "investor", "planner")
-RANDOM, GREEDY, INVESTOR, PLANNER = range(len(STRATEGIES))
+RANDOM: Final = STRATEGIES.index("random")
+GREEDY: Final = STRATEGIES.index("greedy")
+INVESTOR: Final = STRATEGIES.index("investor")
+PLANNER: Final = STRATEGIES.index("planner")
 
 
 @rule
 def scripted_move(strategy: int, game: Game, stream: Any) -> int:
-    """Return a strategy's action for the deciding seat, in a state without the information hidden from that seat."""
+    """Return a strategy's action for the deciding seat, in a state without the information hidden from that seat.
+
+    Return NONE if there is no strategy with this number.
+    """
     if strategy == RANDOM:
         return random_move(game, stream)
     if strategy == GREEDY:
         return greedy_move(game)
     if strategy == INVESTOR:
         return investor_move(game)
-    return planner_move(game)
+    if strategy == PLANNER:
+        return planner_move(game)
+    return NONE
 
 
 @entry

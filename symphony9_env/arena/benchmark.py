@@ -8,9 +8,9 @@
     symphony9 benchmark --list
 
 The agent has one seat and an opponent all the others, in every seat, on deals that the protocol fixes. The score is
-the mean of its win rates; a shared win counts its share. docs/benchmark.md describes the messages that an agent of your
+the mean of its win rates; a shared win counts its share. docs/agents.md describes the messages that an agent of your
 own receives. If it gives no legal action in three answers, times out or dies, it forfeits that game: the game ends and
-counts as lost. Ctrl-C stops the evaluation, and the same command continues it.
+counts as lost. Ctrl-C stops the evaluation, and the same command continues it if the agent is unchanged.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from tqdm import tqdm
 
 from symphony9_env import __version__, agents
 from symphony9_env.agents import ExternalAgent
-from symphony9_env.agents.external import MAX_ANSWERS
+from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT
 from symphony9_env.arena.console import Parser, format_interval, format_percent, format_table
-from symphony9_env.arena.matches import Game, Played, Schedule, play
+from symphony9_env.arena.matches import PlayedGame, Schedule, ScheduledGame, play
 from symphony9_env.arena.ratings import win_rate
+from symphony9_env.arena.settings_file import check_settings
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import EnvOptions, make_options
@@ -42,7 +43,6 @@ OPPONENTS: Final = ("greedy", "planner", "policy")
 GAMES: Final = 240  # against each opponent: whole rotations with two, three and four players
 LITE_GAMES: Final = 24
 SEED: Final = 271_828_182  # of the deals; train on others
-TIMEOUT: Final = 60.0  # seconds for one answer
 BATCH_SIZE: Final = 60  # games played side by side; one for agents outside this package, so that each is saved at once
 
 KINDS: Final[dict[str, dict[str, Any]]] = {
@@ -60,7 +60,7 @@ TASKS: Final[dict[str, EnvOptions]] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GameOutcome:
     """The result of one game for the agent."""
 
     game: int
@@ -86,30 +86,27 @@ class Benchmark:
             "protocol": PROTOCOL,
             "task": task,
             "agent": self.agent.name,
-            "agent_content": self.agent.fingerprint(num_players),
+            "agent_fingerprint": self.agent.fingerprint(num_players),
             "opponents": {name: opponent.fingerprint(num_players) for name, opponent in self.opponents.items()},
             "games": self.num_games,
             "seed": SEED,
-            "asks": MAX_ANSWERS,
+            "max_answers": MAX_ANSWERS,
             "timeout": timeout,
         }
         self._file = self.out / "games.jsonl"
         self.outcomes = self._read_outcomes()
 
-    def _read_outcomes(self) -> list[Outcome]:
+    def _read_outcomes(self) -> list[GameOutcome]:
         """Return the games played so far; raise a ValueError if the folder holds another evaluation."""
-        settings_file = make_folder(self.out) / "benchmark.json"
-        if not settings_file.exists():
-            write_text(settings_file, json.dumps(self.settings, indent=2) + "\n")
-        elif settings_file.read_text() != json.dumps(self.settings, indent=2) + "\n":
-            raise ValueError(f"--out {self.out}: holds another evaluation; choose another folder")
+        file = make_folder(self.out) / "benchmark.json"
         text = self._file.read_text() if self._file.exists() else ""
         complete = text[: text.rfind("\n") + 1]
+        check_settings(file, self.settings, self._file, has_games=bool(complete), what="evaluation")
         if complete != text:  # the program was killed while it wrote the last line
             write_text(self._file, complete)
-        return [Outcome(**json.loads(line)) for line in complete.splitlines()]
+        return [GameOutcome(**json.loads(line)) for line in complete.splitlines()]
 
-    def games(self) -> list[tuple[str, Game]]:
+    def games(self) -> list[tuple[str, ScheduledGame]]:
         """Return all games of the task in order, each with its opponent."""
         schedule = Schedule(2, self.options.num_players, SEED, "first-against-rest")
         return [(name, schedule.game(number)) for name in OPPONENTS for number in range(self.num_games)]
@@ -123,7 +120,7 @@ class Benchmark:
                 self._add(outcomes)
                 bar.update(len(outcomes))
 
-    def _play_batch(self, games: list[tuple[str, Game]], first: int) -> list[Outcome]:
+    def _play_batch(self, games: list[tuple[str, ScheduledGame]], first: int) -> list[GameOutcome]:
         """Play the next games against one opponent."""
         opponent = games[first][0]
         size = 1 if isinstance(self.agent, ExternalAgent) else BATCH_SIZE
@@ -132,7 +129,7 @@ class Benchmark:
         played = play(batch, pair, options.variant, ledger=options.ledger, may_forfeit=True)
         return [_make_outcome(number, opponent, one) for number, one in enumerate(played, first)]
 
-    def _add(self, outcomes: list[Outcome]) -> None:
+    def _add(self, outcomes: list[GameOutcome]) -> None:
         self.outcomes += outcomes
         with self._file.open("a") as file:
             file.writelines(json.dumps(vars(outcome)) + "\n" for outcome in outcomes)
@@ -157,11 +154,11 @@ class Benchmark:
         }
 
 
-def _make_outcome(number: int, opponent: str, played: Played) -> Outcome:
+def _make_outcome(number: int, opponent: str, played: PlayedGame) -> GameOutcome:
     if played.forfeit is not None:
-        return Outcome(number, opponent, played.game.deal, 0.0, None, played.forfeit)
+        return GameOutcome(number, opponent, played.game.deal, 0.0, None, played.forfeit)
     line = score_sheet(played.final)[f"player_{played.game.agents.index(0)}"]
-    return Outcome(number, opponent, played.game.deal, line.win_share, line.total, None)
+    return GameOutcome(number, opponent, played.game.deal, line.win_share, line.total, None)
 
 
 def format_results(results: dict[str, Any]) -> str:
@@ -215,7 +212,10 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     try:
         benchmark.play()
     except KeyboardInterrupt:
-        print(f"stopped after {len(benchmark.outcomes)} games; the same command continues", file=sys.stderr)
+        print(
+            f"stopped after {len(benchmark.outcomes)} games; the same command continues if the agent is unchanged",
+            file=sys.stderr,
+        )
         raise
     results = benchmark.results()
     write_text(out / "results.json", json.dumps(results, indent=2) + "\n")

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-import numpy as np
-
-from symphony9_env.arena.matches import Played
+from symphony9_env.arena.matches import PlayedGame
 from symphony9_env.components import MUSICIANS, SCORING_TILES
-from symphony9_env.events import Event, EventBuffer
-from symphony9_env.options import Variant
+from symphony9_env.events import Event
+from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.records import Record, make_record
-from symphony9_env.rules.game import play_with_events
 from symphony9_env.rules.scoring import SOURCES
-from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import NUM_ROUNDS, new_states
+from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.scores import ScoreLine, score_sheet
-from symphony9_env.setup_format import pack_box
 
 ROUNDS: Final = range(1, NUM_ROUNDS + 1)
 TILE_COLUMNS: Final = tuple(f"points_{tile}" for tile in SCORING_TILES)
@@ -44,21 +38,22 @@ COLUMNS: Final = (
     *(f"total_{number}" for number in ROUNDS),
     "moves",
 )
-Row = dict[str, Any]  # values by column
+CsvRow = dict[str, Any]  # values by column
 
 _KINDS: Final = frozenset({"cube_taken", "hand_opened", "concert_resolved"})  # the events that the rows need
 
 
-def make_rows(played: Played, names: list[str], variant: Variant) -> list[Row]:
+def make_rows(played: PlayedGame, names: list[str]) -> list[CsvRow]:
     """Return a game's rows, one for each seat."""
-    events = [event for events in _replay(played, variant) for event in events if event.kind in _KINDS]
+    replay = replay_moves(deal_again(played.final, 0), played.moves)
+    events = [event for _, _, events in replay for event in events if event.kind in _KINDS]
     sheet = score_sheet(played.final).values()
     return [_make_row(played, names, seat, score, events) for seat, score in enumerate(sheet)]
 
 
-def _make_row(played: Played, names: list[str], seat: int, score: ScoreLine, events: list[Event]) -> Row:
+def _make_row(played: PlayedGame, names: list[str], seat: int, score: ScoreLine, events: list[Event]) -> CsvRow:
     game, final = played.game, played.final
-    row: Row = dict.fromkeys(COLUMNS, "")
+    row: CsvRow = dict.fromkeys(COLUMNS, "")
     row |= {"game": game.number, "deal": game.deal, "seed": game.seed, "seat": seat}
     row |= {"agent": names[game.agents[seat]], "score": score.total, "rank": score.rank}
     row |= {"win_share": score.win_share, "moves": len(played.moves)}
@@ -77,24 +72,10 @@ def _make_row(played: Played, names: list[str], seat: int, score: ScoreLine, eve
     return row
 
 
-def make_game_record(played: Played, variant: Variant) -> Record:
+def make_game_record(played: PlayedGame) -> Record:
     """Return the record of a game, which can be watched and replayed."""
-    players = [
-        event.player
-        for events in _replay(played, variant)
-        for event in events
-        if event.player is not None  # each move has one event of its own, which names the player
-    ]
-    return make_record(played.final, list(zip(players, played.moves, strict=True)), played.game.seed)
+    history = [(player, action) for player, action, _ in replay_moves(deal_again(played.final, 0), played.moves)]
+    return make_record(played.final, history, played.game.seed)
 
 
-def _replay(played: Played, variant: Variant) -> Iterator[list[Event]]:
-    """Replay a game and yield the events of each move."""
-    state, buffer = new_states(1), EventBuffer()
-    deal(pack_box(variant), state, 0, np.uint64(played.game.seed))
-    for move in played.moves:
-        play_with_events(state, 0, move, buffer.array)
-        yield buffer.read()
-
-
-__all__ = ["COLUMNS", "Row", "make_game_record", "make_rows"]
+__all__ = ["COLUMNS", "CsvRow", "make_game_record", "make_rows"]

@@ -1,7 +1,7 @@
 """The schedule of a tournament, and playing its games in batches.
 
 A *lineup* is a group of agents, one for each seat. It has a deal of its own and plays it in every rotation, so that
-each agent has every seat with the same cards. A *round* of the tournament is every lineup once, in all its rotations.
+each agent has every seat with the same cards. A *cycle* of the tournament is every lineup once, in all its rotations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import Agent, AgentFailed
-from symphony9_env.agents.base import StoredPositions
+from symphony9_env.agents.base import Rows, StoredPositions
 from symphony9_env.arena.ratings import Estimate, win_rate
 from symphony9_env.engine import play_rows
 from symphony9_env.envs.opponents import decide_by
@@ -33,7 +33,7 @@ Lineup = tuple[int, ...]  # an agent's number for each seat
 
 
 @dataclass(frozen=True)
-class Game:
+class ScheduledGame:
     """One game of a tournament."""
 
     number: int
@@ -69,77 +69,73 @@ class Schedule:
         if not self.lineups:
             raise ValueError(f"{kind} needs two agents or more")
         self.num_players = num_players
-        self.round_size = len(self.lineups) * num_players
+        self.cycle_size = len(self.lineups) * num_players
         self._seed = seed
 
-    def round_up(self, num_games: int) -> int:
-        """Return a number of games, rounded up to whole rounds."""
-        return -(-num_games // self.round_size) * self.round_size
+    def round_up_to_cycles(self, num_games: int) -> int:
+        """Return a number of games, rounded up to whole cycles."""
+        return -(-num_games // self.cycle_size) * self.cycle_size
 
-    def game(self, number: int) -> Game:
+    def game(self, number: int) -> ScheduledGame:
         """Return a game by its number, from 0."""
         block, rotation = divmod(number, self.num_players)
-        round_number, lineup = divmod(block, len(self.lineups))
-        order = np.random.default_rng([self._seed, round_number, lineup]).permutation(self.num_players)
+        cycle, lineup = divmod(block, len(self.lineups))
+        order = np.random.default_rng([self._seed, cycle, lineup]).permutation(self.num_players)
         seats = [self.lineups[lineup][index] for index in order]
         # Where a rotation seats the same agents again, a new deal is played instead of the same game twice.
         period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
         deal = block * self.num_players + rotation // period
         shift = rotation % period
-        return Game(number, deal, self._derive_seed(deal), tuple(seats[shift:] + seats[:shift]))
+        return ScheduledGame(number, deal, self._derive_seed(deal), tuple(seats[shift:] + seats[:shift]))
 
     def _derive_seed(self, deal: int) -> int:
         return next_seed((next_seed(self._seed) + deal) & MAX_SEED)
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedGame:
     """A game that was played: its moves, from which all else follows, and its final state."""
 
-    game: Game
+    game: ScheduledGame
     moves: bytes
     final: States  # an array of one
     forfeit: str | None = None  # why an agent gave no legal action, if the game ended for that
 
 
 def play(
-    games: Sequence[Game],
+    games: Sequence[ScheduledGame],
     agents: Sequence[Agent],
     variant: Variant,
     *,
     ledger: bool = False,
     may_forfeit: bool = False,
-) -> list[Played]:
+) -> list[PlayedGame]:
     """Play games side by side: each agent decides in one call for all games in which it is to decide.
 
-    `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which such
-    an agent fails ends there; without it the error is raised.
+    `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which an
+    agent gives no legal action ends there; without it, `AgentFailed` is raised.
     """
     positions = _deal(games, variant, ledger)
     seated = np.array([game.agents for game in games])
     rows = np.arange(len(games))
     forfeits: dict[int, str] = {}
     while len(rows):
-        deciding = seated[rows, positions.states["player"][rows]]
         try:
-            moves = decide_by(agents, deciding, positions, rows)
+            _play_decisions(games, agents, seated, positions, rows)
         except AgentFailed as failure:
             if not may_forfeit:
                 raise
             forfeits[failure.row] = failure.reason
-            rows = rows[rows != failure.row]
-            continue  # the other games are asked again: no agent has a memory
-        index = play_rows(positions.states, rows, moves, positions.history, positions.length)
-        if index != NONE:
-            raise ValueError(_explain_illegal(agents[deciding[index]], int(moves[index]), games[rows[index]]))
-        rows = rows[positions.states["phase"][rows] != OVER]
+            rows = rows[rows != failure.row]  # the others are asked again: no agent has a memory
+        else:
+            rows = rows[positions.states["phase"][rows] != OVER]
     return [
-        Played(game, bytes(positions.moves(row)), positions.states[row : row + 1].copy(), forfeits.get(row))
+        PlayedGame(game, bytes(positions.moves(row)), positions.states[row : row + 1].copy(), forfeits.get(row))
         for row, game in enumerate(games)
     ]
 
 
-def _deal(games: Sequence[Game], variant: Variant, ledger: bool) -> StoredPositions:
+def _deal(games: Sequence[ScheduledGame], variant: Variant, ledger: bool) -> StoredPositions:
     box = pack_box(variant)
     states = new_states(len(games))
     for row, game in enumerate(games):
@@ -147,7 +143,19 @@ def _deal(games: Sequence[Game], variant: Variant, ledger: bool) -> StoredPositi
     return StoredPositions.of(states, ledger)
 
 
-def win_shares(played: Sequence[Played], agent: int) -> NDArray[np.float64]:
+def _play_decisions(
+    games: Sequence[ScheduledGame], agents: Sequence[Agent], seated: Rows, positions: StoredPositions, rows: Rows
+) -> None:
+    """Play one decision on each of these rows; raise `AgentFailed`, with nothing played, if one is not legal."""
+    deciding = seated[rows, positions.states["player"][rows]]
+    moves = decide_by(agents, deciding, positions, rows)
+    index = play_rows(positions.states, rows, moves, positions.history, positions.length)
+    if index != NONE:
+        reason = _explain_illegal(int(moves[index]), games[rows[index]])
+        raise AgentFailed(agents[deciding[index]].name, reason, int(rows[index]))
+
+
+def win_shares(played: Sequence[PlayedGame], agent: int) -> NDArray[np.float64]:
     """Return the share of each game's win that an agent's seats have together."""
     shares = np.zeros(len(played))
     for row, one in enumerate(played):
@@ -156,14 +164,14 @@ def win_shares(played: Sequence[Played], agent: int) -> NDArray[np.float64]:
     return shares
 
 
-def against(agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int) -> Estimate:
+def win_rate_against(agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int) -> Estimate:
     """Return an agent's win rate in one seat with the opponent in all the others, on duplicate deals."""
     schedule = Schedule(2, variant.num_players, seed, "first-against-rest")
-    games = [schedule.game(number) for number in range(schedule.round_up(num_games))]
+    games = [schedule.game(number) for number in range(schedule.round_up_to_cycles(num_games))]
     played = play(games, [agent, opponent], variant)
     return win_rate(win_shares(played, 0), np.array([game.deal for game in games]))
 
 
-def _explain_illegal(agent: Agent, move: int, game: Game) -> str:
+def _explain_illegal(move: int, game: ScheduledGame) -> str:
     name = f" ({NAMES[move]!r})" if 0 <= move < len(NAMES) else ""
-    return f"agent {agent.name!r} chose {move}{name}, which is illegal, in the game with seed {game.seed}"
+    return f"chose {move}{name}, which is illegal, in the game with seed {game.seed}"

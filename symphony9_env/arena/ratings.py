@@ -3,7 +3,9 @@
 The Plackett-Luce model explains the final order of a game by one strength for each agent: the winner is drawn among all
 seats in proportion to exp(strength), the second among the remaining seats, and so on. A tie counts half for each order.
 The intervals come from a bootstrap over deals. Games of one deal (the same cards, the agents rotated) are not
-independent, so whole deals are resampled, never single games.
+independent, so whole deals are resampled, never single games. If of any two agents the same one always ended ahead, all
+resamples would look alike. Then the interval comes from a Bayesian bootstrap, which gives random weights to the deals
+and to the imagined games of the prior.
 """
 
 from __future__ import annotations
@@ -85,15 +87,18 @@ def _list_orders(ranks: list[int]) -> list[tuple[int, ...]]:
     return orders
 
 
-def fit_strengths(choices: Choices, weights: Floats) -> Floats:
+def fit_strengths(choices: Choices, weights: Floats, prior: Floats | None = None) -> Floats:
     """Return the most likely strengths, with mean zero, for each row of `weights` (how often each deal counts).
 
+    `prior` holds the weights of the imagined win and loss of each agent, (rows, agents, 2); both are PRIOR by default.
     Uses Newton's method on the concave log-likelihood, for all rows at once.
     """
     field, first = choices.field.astype(float), choices.first
     counts = weights @ choices.counts  # (rows, kinds)
     num_rows, num_agents = len(weights), field.shape[1]
     wins = np.stack([counts[:, first == agent].sum(1) for agent in range(num_agents)], axis=1)
+    imagined = np.full((num_rows, num_agents, 2), PRIOR) if prior is None else prior
+    imagined_wins, imagined_games = imagined[:, :, 0], imagined.sum(2)
     theta = np.zeros((num_rows, num_agents))
     eye = np.eye(num_agents)
     for _ in range(100):
@@ -101,8 +106,8 @@ def fit_strengths(choices: Choices, weights: Floats) -> Floats:
         shares /= shares.sum(2, keepdims=True)
         expected = np.einsum("rk,rka->ra", counts, shares)
         beats_average = 1 / (1 + np.exp(-theta))  # the probability of winning against an average agent
-        gradient = wins - expected + PRIOR * (1 - 2 * beats_average)
-        information = np.einsum("ra,ab->rab", expected + 2 * PRIOR * beats_average * (1 - beats_average), eye)
+        gradient = wins - expected + (imagined_wins - imagined_games * beats_average)
+        information = np.einsum("ra,ab->rab", expected + imagined_games * beats_average * (1 - beats_average), eye)
         information -= np.einsum("rk,rka,rkb->rab", counts, shares, shares)
         step = np.linalg.solve(information + 1e-9 * eye, gradient[:, :, None])[:, :, 0]
         theta += np.clip(step, -2, 2)
@@ -119,12 +124,34 @@ def rate(
     choices = count_choices(agents, ranks, deals, num_agents)
     once = np.ones((1, len(choices.counts)))
     value = fit_strengths(choices, once)[0]
-    resampled = fit_strengths(choices, bootstrap_counts(len(choices.counts), seed, resamples))
+    if is_one_sided(choices):
+        resampled = fit_strengths(choices, *bootstrap_weights(len(choices.counts), num_agents, seed, resamples))
+    else:
+        resampled = fit_strengths(choices, bootstrap_counts(len(choices.counts), seed, resamples))
     low, high = np.quantile(resampled, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
     return [
         Estimate(*(float(AVERAGE + ELO * number[agent]) for number in (value, low, high)))
         for agent in range(num_agents)
     ]
+
+
+def is_one_sided(choices: Choices) -> bool:
+    """Return whether of any two agents that met, the same one always ended ahead."""
+    num_agents = choices.field.shape[1]
+    ahead = np.zeros((num_agents, num_agents), bool)
+    for agent, field in zip(choices.first.tolist(), choices.field, strict=True):
+        ahead[agent] |= field > 0
+    np.fill_diagonal(ahead, False)
+    return not (ahead & ahead.T).any()
+
+
+def bootstrap_weights(num_deals: int, num_agents: int, seed: int, resamples: int) -> tuple[Floats, Floats]:
+    """Draw weights of the deals, (resamples, deals), and of the prior's imagined games, as `fit_strengths` takes them.
+
+    Their means are 1 and PRIOR: a Bayesian bootstrap.
+    """
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=(resamples, num_deals)), rng.gamma(PRIOR, size=(resamples, num_agents, 2))
 
 
 def bootstrap_counts(num_deals: int, seed: int, resamples: int) -> Floats:

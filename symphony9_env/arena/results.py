@@ -8,7 +8,7 @@ from typing import Any, Final, NotRequired, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.arena.games_csv import OTHER_SOURCES, ROUNDS, TILE_COLUMNS, Row
+from symphony9_env.arena.games_csv import OTHER_SOURCES, ROUNDS, TILE_COLUMNS, CsvRow
 from symphony9_env.arena.ratings import rate, win_rate
 from symphony9_env.rules.state import OUTCOMES
 
@@ -107,7 +107,7 @@ class Results(TypedDict):
 class GameData:
     """The rows of `games.csv` as arrays of shape (games, seats)."""
 
-    def __init__(self, rows: Sequence[Row], names: list[str], num_players: int) -> None:
+    def __init__(self, rows: Sequence[CsvRow], names: list[str], num_players: int) -> None:
         self._rows = rows
         self.names = names
         self.num_players = num_players
@@ -137,21 +137,21 @@ def summarise(games: GameData, settings: dict[str, Any]) -> Results:
         "games": games.num_games,
         "deals": int(games.deals.max()) + 1,
         "par": 1 / games.num_players,
-        "agents": _agents(games),
-        "head_to_head": _head_to_head(games),
-        "one_against_rest": _one_against_rest(games),
-        "win_rate_by_seat": _win_rate_by_seat(games),
-        "score_by_source": _by_agent(games, _sources),
-        "scoring_tiles": _scoring_tiles(games),
-        "concerts": _concerts(games),
-        "bids_by_round": _by_agent(games, _bids),
-        "furniture_sold": _by_agent(games, _furniture_sold),
-        "cubes_bought": _by_agent(games, lambda games, own: float(games.column("cubes_bought")[own].mean())),
-        "length": _length(games),
+        "agents": _summarise_agents(games),
+        "head_to_head": _summarise_head_to_head(games),
+        "one_against_rest": _summarise_one_against_rest(games),
+        "win_rate_by_seat": _summarise_win_rate_by_seat(games),
+        "score_by_source": _summarise_by_agent(games, _summarise_sources),
+        "scoring_tiles": _summarise_scoring_tiles(games),
+        "concerts": _summarise_concerts(games),
+        "bids_by_round": _summarise_by_agent(games, _summarise_bids),
+        "furniture_sold": _summarise_by_agent(games, _summarise_furniture_sold),
+        "cubes_bought": _summarise_by_agent(games, lambda games, own: float(games.column("cubes_bought")[own].mean())),
+        "length": _summarise_length(games),
     }
 
 
-def _agents(games: GameData) -> dict[str, AgentResult]:
+def _summarise_agents(games: GameData) -> dict[str, AgentResult]:
     ratings = rate(games.agents, games.ranks, games.deals, len(games.names))
     shares, scores = games.column("win_share"), games.column("score")
     agents: dict[str, AgentResult] = {}
@@ -171,12 +171,12 @@ def _agents(games: GameData) -> dict[str, AgentResult]:
     return agents
 
 
-def _by_agent(games: GameData, compute: Callable[[GameData, Mask], T]) -> dict[str, T]:
+def _summarise_by_agent(games: GameData, compute: Callable[[GameData, Mask], T]) -> dict[str, T]:
     """Return by name what `compute` returns for the seats of each agent."""
     return {name: compute(games, games.seats_of(agent)) for agent, name in enumerate(games.names)}
 
 
-def _head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]:
+def _summarise_head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]:
     pairs: dict[str, dict[str, PairResult]] = {name: {} for name in games.names}
     for one, name in enumerate(games.names):
         for other, rival in enumerate(games.names):
@@ -190,7 +190,7 @@ def _head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]:
     return pairs
 
 
-def _one_against_rest(games: GameData) -> list[MatchResult]:
+def _summarise_one_against_rest(games: GameData) -> list[MatchResult]:
     matches: list[MatchResult] = []
     shares = games.column("win_share")
     for one, name in enumerate(games.names):
@@ -211,7 +211,7 @@ def _one_against_rest(games: GameData) -> list[MatchResult]:
     return matches
 
 
-def _win_rate_by_seat(games: GameData) -> list[SeatResult]:
+def _summarise_win_rate_by_seat(games: GameData) -> list[SeatResult]:
     first = games.column("starts").argmax(1)
     shares = games.column("win_share")
     seats: list[SeatResult] = []
@@ -221,13 +221,13 @@ def _win_rate_by_seat(games: GameData) -> list[SeatResult]:
     return seats
 
 
-def _sources(games: GameData, own: Mask) -> dict[str, float]:
+def _summarise_sources(games: GameData, own: Mask) -> dict[str, float]:
     """Return mean points by source; a scoring tile that was not in a game counts as 0."""
     columns = (*TILE_COLUMNS, *OTHER_SOURCES)
     return {name.removeprefix("points_"): float(np.nan_to_num(games.column(name)[own]).mean()) for name in columns}
 
 
-def _scoring_tiles(games: GameData) -> dict[str, TileResult]:
+def _summarise_scoring_tiles(games: GameData) -> dict[str, TileResult]:
     tiles: dict[str, TileResult] = {}
     shares = games.column("win_share")
     for name in TILE_COLUMNS:
@@ -245,7 +245,7 @@ def _scoring_tiles(games: GameData) -> dict[str, TileResult]:
     return tiles
 
 
-def _concerts(games: GameData) -> list[dict[str, float]]:
+def _summarise_concerts(games: GameData) -> list[dict[str, float]]:
     rounds = []
     for number in ROUNDS:
         outcomes = games.column(f"outcome_{number}")[:, 0]
@@ -255,7 +255,7 @@ def _concerts(games: GameData) -> list[dict[str, float]]:
     return rounds
 
 
-def _bids(games: GameData, own: Mask) -> list[BidResult]:
+def _summarise_bids(games: GameData, own: Mask) -> list[BidResult]:
     rounds: list[BidResult] = []
     for number in ROUNDS:
         bids = games.column(f"bid_{number}")[own]
@@ -264,12 +264,12 @@ def _bids(games: GameData, own: Mask) -> list[BidResult]:
     return rounds
 
 
-def _furniture_sold(games: GameData, own: Mask) -> list[float]:
+def _summarise_furniture_sold(games: GameData, own: Mask) -> list[float]:
     sold = games.column("furniture_sold")[own].astype(int)
     return [float(share) for share in np.bincount(sold, minlength=4) / len(sold)]
 
 
-def _length(games: GameData) -> LengthResult:
+def _summarise_length(games: GameData) -> LengthResult:
     moves = games.column("moves")[:, 0]
     return {
         "mean": float(moves.mean()),

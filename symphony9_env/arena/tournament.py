@@ -2,18 +2,19 @@
 
     symphony9 tournament --agents random,greedy,investor,planner --num-players 4 --games 1000 --out runs/all
     symphony9 tournament --agents planner,search:100 --num-players 2 --games 400 --out runs/search
-    symphony9 tournament --agents planner,greedy --tables one-against-rest --games 800 --out runs/one
+    symphony9 tournament --agents planner,greedy --lineups one-against-rest --games 800 --out runs/one
     symphony9 tournament --agents planner,my_policy.safetensors --num-players 3 --out runs/mine
     symphony9 tournament --agents planner,mine=path/to/my_agent.py:decide --num-players 2 --out runs/own
     symphony9 tournament --agents planner --agent "stdio:python agent.py --levels 1,2" --num-players 2 --out runs/levels
 
-With fewer agents than seats, all compositions are played; with more, all groups of that many agents. Each group has its
-own deal and plays it in every rotation. `--games` is rounded up to whole rounds of this. Run the same command again to
-continue after a stop, or with more games to extend the tournament.
+With fewer agents than seats, all line-ups that include every agent are played; with more, all groups of that many
+agents. Each line-up has its own deal and plays it in every rotation. `--games` is rounded up to whole cycles: every
+line-up once, in all its rotations. Run the same command again to continue after a stop, or with more games to extend
+the tournament.
 
 In `--agents`, put a name that contains a comma in double quotes, as in a CSV file, or use `--agent`, which takes one
 name as it is and can be repeated. If an agent of your own gives no legal action, the tournament stops and names it;
-finished games are kept.
+finished games are kept, and the same command continues if the agents are unchanged.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument("--agents", help=f"agents, separated by commas: {agents.list_allowed()}")
     parser.add_argument("--agent", action="append", default=[], help="one more agent; can be repeated")
     parser.add_argument(
-        "--games", type=positive_int, default=400, help="number of games, rounded up to whole rounds (default: 400)"
+        "--games", type=positive_int, default=400, help="number of games, rounded up to whole cycles (default: 400)"
     )
     parser.add_argument("--out", required=True, help="folder for results.json, games.csv, report.html and records")
-    parser.add_argument("--tables", choices=LINEUP_KINDS, default="all", help="who plays with whom (default: all)")
+    parser.add_argument("--lineups", choices=LINEUP_KINDS, default="all", help="who plays with whom (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the deals and the agents (default: 0)")
     parser.add_argument("--records", type=int, default=12, help="number of games kept as records (default: 12)")
     parser.add_argument("--num-threads", type=positive_int, default=1, help="threads for search (default: 1)")
@@ -93,7 +94,7 @@ def make_agents(
         agent = agents.make(name, seed=own_seed, num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
-            raise ValueError(f"--agents: {agent.name!r} is named twice; a label tells two apart, as in other={name}")
+            raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
         made.append(agent)
     return made
 
@@ -119,7 +120,7 @@ class Tournament:
             "fingerprints": [agent.fingerprint(self.variant.num_players) for agent in self.players],
             **self.variant.as_json(),
             "box": hashlib.sha256(pack_box(self.variant).tobytes()).hexdigest()[:16],  # what games are dealt from
-            "tables": kind,
+            "lineups": kind,
             "seed": seed,
         }
 
@@ -130,12 +131,13 @@ class Tournament:
 
     def play(self, num_games: int) -> None:
         """Play up to this many games, in batches of about two seconds that are saved as soon as they are over."""
-        wanted = self.schedule.round_up(num_games)
+        wanted = self.schedule.round_up_to_cycles(num_games)
         try:
             self._play_batches(wanted)
         except AgentFailed as failure:
             kept = f"{self.num_played} of {wanted} games are kept, and the same command continues"
-            raise ValueError(f"{failure}; {kept}") from failure
+            rest = f"{kept} if the agents are unchanged" if self.num_played else "no game was finished"
+            raise ValueError(f"{failure}; {rest}") from failure
         finally:
             for agent in self.players:
                 agent.close()
@@ -162,9 +164,9 @@ class Tournament:
                 folder.mkdir(exist_ok=True)
                 seated = [self.players[agent] for agent in one.game.agents]
                 players = [{"name": agent.name, "agent": agent.spec or agent.name} for agent in seated]
-                record = Record({**make_game_record(one, self.variant), "players": players})
+                record = Record({**make_game_record(one), "players": players})
                 records.save(record, folder / f"game-{one.game.number}.json")
-        self.folder.add([line for one in played for line in make_rows(one, self.names, self.variant)])
+        self.folder.add([line for one in played for line in make_rows(one, self.names)])
 
     def games(self) -> GameData:
         """Return the games played so far, without agents that have not played yet (after a stop)."""
@@ -215,11 +217,11 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
         raise ValueError(f"--agents or --agent is needed: {agents.list_allowed()}")
     players = make_agents(named, variant.num_players, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
     tournament = Tournament(
-        players, variant, chosen.out, seed=chosen.seed, kind=chosen.tables, num_records=chosen.records
+        players, variant, chosen.out, seed=chosen.seed, kind=chosen.lineups, num_records=chosen.records
     )
-    wanted = tournament.schedule.round_up(chosen.games)
+    wanted = tournament.schedule.round_up_to_cycles(chosen.games)
     lineups, seats = len(tournament.schedule.lineups), variant.num_players
-    print(f"{wanted} games: rounds of {lineups} lineups × {seats} rotations; {tournament.num_played} already played")
+    print(f"{wanted} games: cycles of {lineups} line-ups × {seats} rotations; {tournament.num_played} already played")
     stopped = False
     try:
         tournament.play(chosen.games)
@@ -232,6 +234,11 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     command = f"{prog} " + shlex.join(arguments if arguments is not None else sys.argv[1:])
     results, report = tournament.finish(command)
     print(format_results(results))
-    print(f"\n{report} (open it in a browser); beside it: results.json, games.csv, records/ and watch.html")
+    files = [
+        "results.json",
+        "games.csv",
+        *(name for name in ("records/", "watch.html") if (report.parent / name).exists()),
+    ]
+    print(f"\n{report} (open it in a browser); beside it: {', '.join(files)}")
     if stopped:
         raise KeyboardInterrupt

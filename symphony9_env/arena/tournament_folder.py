@@ -1,20 +1,21 @@
 """A tournament's folder: its settings, its games so far, and the files made from them.
 
 `tournament.json` holds the settings, and `games.csv` one row for each seat of each game, in the order of the games. A
-tournament that was stopped continues from these two files. Games are appended in whole batches; a game that is
-incomplete because the process was killed is removed when the folder is opened.
+tournament that was stopped continues from these two files. The settings may change as long as there is no game. Games
+are appended in whole batches; a game that is incomplete because the process was killed is removed when the folder is
+opened.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from pathlib import Path
 from typing import Any, Final
 
-from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, Row
+from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, CsvRow
+from symphony9_env.arena.settings_file import check_settings, folder_error
 from symphony9_env.files import make_folder, write_text
 
 TEXT_COLUMNS: Final = frozenset({"agent", *(f"outcome_{number}" for number in ROUNDS)})
@@ -27,28 +28,15 @@ class Folder:
         self.path = make_folder(path)
         self.settings = settings
         self.games = self.path / "games.csv"
-        self._check_settings()
+        file = self.path / "tournament.json"
+        check_settings(file, settings, self.games, has_games=self._has_games(), what="tournament")
         self.rows = self._read_games()
 
-    def _check_settings(self) -> None:
-        """Write the settings to a new folder; refuse a folder that belongs to another tournament."""
-        file = self.path / "tournament.json"
-        if not file.exists():
-            if self.games.exists():
-                raise self._error("has a games.csv but no tournament.json")
-            write_text(file, json.dumps(self.settings, indent=2) + "\n")
-            return
-        try:
-            stored = json.loads(file.read_text())
-        except (OSError, ValueError) as error:
-            raise self._error(f"tournament.json can't be read ({error})") from None
-        if not isinstance(stored, dict):
-            raise self._error("tournament.json is not a tournament description")
-        for name, value in self.settings.items():
-            if stored.get(name) != value:
-                raise self._error(f"holds another tournament ({name} {stored.get(name)!r}, not {value!r})")
+    def _has_games(self) -> bool:
+        """Return whether the file of the games has more than its header."""
+        return self.games.exists() and not _format_csv([], header=True).startswith(self.games.read_text())
 
-    def _read_games(self) -> list[Row]:
+    def _read_games(self) -> list[CsvRow]:
         """Return the rows of all complete games; remove the rest from the file."""
         if not self.games.exists() or self.games.stat().st_size == 0:
             write_text(self.games, _format_csv([], header=True))
@@ -59,15 +47,12 @@ class Folder:
         num_seats = self.settings["num_players"]
         kept = rows[: len(rows) // num_seats * num_seats]
         if [row["game"] for row in kept] != [index // num_seats for index in range(len(kept))]:
-            raise self._error("games.csv does not hold the games in order from 0; it was changed")
+            raise folder_error(self.path, "games.csv does not hold the games in order from 0; it was changed")
         if text != complete or kept != rows:
             write_text(self.games, _format_csv(kept, header=True))
         return kept
 
-    def _error(self, reason: str) -> ValueError:
-        return ValueError(f"--out {self.path}: {reason}; choose another folder")
-
-    def add(self, rows: list[Row]) -> None:
+    def add(self, rows: list[CsvRow]) -> None:
         """Append the rows of games; they are on disk when this returns."""
         with self.games.open("a", newline="") as file:
             file.write(_format_csv(rows))
@@ -82,12 +67,12 @@ class Folder:
         return file
 
 
-def _parse_row(row: dict[str, str]) -> Row:
+def _parse_row(row: dict[str, str]) -> CsvRow:
     """Convert the numbers of a row; an empty cell becomes None."""
     return {name: value if name in TEXT_COLUMNS else float(value) if value else None for name, value in row.items()}
 
 
-def _format_csv(rows: list[Row], header: bool = False) -> str:
+def _format_csv(rows: list[CsvRow], header: bool = False) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     if header:

@@ -46,6 +46,18 @@ def log_lines(events: Sequence[SeenEvent]) -> list[LogLine]:
     return lines
 
 
+def format_line(line: LogLine, num_players: int) -> str:
+    """Return a line as text, with the player or the bot before it.
+
+    >>> format_line({"kind": "move", "seat": 1, "text": "closes a hand"}, 4)
+    'player_1: closes a hand'
+    """
+    seat, text = line["seat"], line["text"]
+    if seat is None:
+        return text
+    return f"player_{seat}: {text}" if seat < num_players else f"bot: {text}"
+
+
 def _is_income(event: SeenEvent) -> bool:
     return event.kind in ("income_paid", "cube_returned") or (event.kind == "bonus_awarded" and event.amount != 0)
 

@@ -113,7 +113,7 @@ def test_a_five_line_agent_plays_in_the_benchmark(folder: Path, monkeypatch: pyt
     benchmark.main(["--task", "2p", "--lite", "--agent", "mine=five.py:decide", "--out", "b"])
     results = json.loads(Path("b/results.json").read_text())
     assert results["agent"] == "mine"
-    assert results["agent_content"].startswith("mine five.py:decide ")
+    assert results["agent_fingerprint"].startswith("mine five.py:decide ")
     assert results["forfeits"] == 0
 
 
@@ -138,7 +138,7 @@ def test_the_examples_play(capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "my_agent.py"
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.count("points, rank") == 2
-    assert choose_first(agents.make(f"{example}:Thrifty", seed=1)) < 18
+    assert choose_first(agents.make(f"{example}:Miser", seed=1)) < 18
 
 
 def test_an_opponent_that_fails_is_named(folder: Path) -> None:

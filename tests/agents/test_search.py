@@ -67,14 +67,16 @@ def test_a_node_is_found_again_and_the_hash_table_never_fills() -> None:
 @pytest.mark.parametrize("num_players", [2, 4])
 def test_search_beats_greedy(num_players: int) -> None:
     """Twelve games in different seats; the probability of losing most of them is below one in a thousand."""
-    from symphony9_env.arena.matches import Game, play
+    from symphony9_env.arena.matches import ScheduledGame, play
     from symphony9_env.options import Variant
 
     players = [agents.make("search:60", seed=1), agents.make("greedy", seed=2)]
     games = []
     for number in range(12):
         seat = number % num_players
-        games.append(Game(number, number, 1000 + number, tuple(0 if s == seat else 1 for s in range(num_players))))
+        games.append(
+            ScheduledGame(number, number, 1000 + number, tuple(0 if s == seat else 1 for s in range(num_players)))
+        )
     won = 0
     for played in play(games, players, Variant(num_players=num_players)):
         scores = _scores(played.final)

@@ -10,7 +10,7 @@ import pytest
 from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents.base import StoredPositions
 from symphony9_env.agents.policy import load_policy, shipped_path
-from symphony9_env.arena.matches import against
+from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.options import Variant
 from symphony9_env.rules.state import new_states
 
@@ -29,7 +29,7 @@ def test_there_is_a_policy_for_every_number_of_players(num_players: int) -> None
 def test_a_shipped_policy_beats_planners(num_players: int) -> None:
     """Above par (a half, a third, a quarter) on a hundred games; docs/training.md has the figures of a thousand."""
     policy, planner = agents.make("policy", seed=1), agents.make("planner", seed=2)
-    assert against(policy, planner, Variant(num_players=num_players), 100, 77).low > 1 / num_players
+    assert win_rate_against(policy, planner, Variant(num_players=num_players), 100, 77).low > 1 / num_players
 
 
 def test_games_with_different_player_counts_are_decided_in_one_call() -> None:

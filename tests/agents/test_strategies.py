@@ -11,9 +11,10 @@ import pytest
 from symphony9_env import agents
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import bidding, choices, valuation
+from symphony9_env.agents.strategies import STRATEGIES, scripted_rows
 from symphony9_env.compilation import as_recarray
 from symphony9_env.components import MUSICIANS
-from symphony9_env.rules.state import BUY_4, CONTRIBUTE, SELL_LAST, game_at
+from symphony9_env.rules.state import BUY_4, CONTRIBUTE, NONE, SELL_LAST, game_at, new_states
 from symphony9_env.scores import score_sheet
 from tests.scenarios import at_concert, bids, deal, give, play, play_until, set_state
 
@@ -32,6 +33,12 @@ def with_tiles(env: Any, seat: int, **compositions: int) -> None:
     rows[seat] = [compositions.get(name, 0) for name in names] + [0] * (6 - len(names))
     game_at(env.states).compositions[:] = rows
     set_state(env)
+
+
+def test_an_unknown_strategy_chooses_nothing() -> None:
+    env, actions = deal(), np.zeros(1, np.int64)
+    scripted_rows(len(STRATEGIES), env.states, np.zeros(1, np.int64), np.uint64(1), new_states(1), actions)
+    assert actions.tolist() == [NONE]
 
 
 def test_greedy_takes_the_composition_that_gives_most() -> None:

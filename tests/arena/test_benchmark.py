@@ -75,8 +75,17 @@ def test_a_stopped_evaluation_goes_on(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_evaluation_is_refused(tmp_path: Path) -> None:
     evaluate("greedy", tmp_path / "a")
-    with pytest.raises(ValueError, match="holds another evaluation"):
+    with pytest.raises(ValueError, match=r"holds another evaluation \(agent 'greedy', not 'random'\)"):
         evaluate("random", tmp_path / "a")
+    file = tmp_path / "a" / "benchmark.json"
+    file.write_text(json.dumps(json.loads(file.read_text())))  # the same settings, formatted otherwise
+    evaluate("greedy", tmp_path / "a")
+
+
+def test_an_agent_can_be_changed_while_no_game_is_finished(tmp_path: Path) -> None:
+    Benchmark("2p", "greedy", tmp_path / "a", lite=True, timeout=1)
+    assert evaluate("random", tmp_path / "a").settings["agent"] == "random"
+    assert json.loads((tmp_path / "a" / "benchmark.json").read_text())["agent"] == "random"
 
 
 def test_a_process_that_behaves(tmp_path: Path) -> None:
@@ -139,6 +148,18 @@ def test_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(outcome.forfeit for outcome in evaluate("my_agents:lowest", tmp_path / "a").outcomes)
     forfeits = {outcome.forfeit for outcome in evaluate("my_agents:broken", tmp_path / "b").outcomes}
     assert forfeits == {"raised RuntimeError: no idea"}
+
+
+def test_a_class_that_chooses_an_illegal_action_forfeits_its_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_cheat.py").write_text(
+        "import numpy as np\nfrom symphony9_env.agents import Agent\n"
+        "class Cheat(Agent):\n    def decide(self, positions, rows):\n        return np.full(len(rows), 39)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    played = evaluate("my_cheat.py:Cheat", tmp_path / "a")
+    assert played.results()["forfeits"] == len(played.outcomes) == 4
 
 
 def test_an_external_agent_sees_the_ledger_in_tasks_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

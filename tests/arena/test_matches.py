@@ -12,7 +12,7 @@ from symphony9_env.agents import Agent, AgentFailed, AgentMessage, ExternalAgent
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.transports import FunctionTransport
 from symphony9_env.arena.games_csv import make_game_record, make_rows
-from symphony9_env.arena.matches import Game, Schedule, list_lineups, play
+from symphony9_env.arena.matches import Schedule, ScheduledGame, list_lineups, play
 from symphony9_env.options import Variant
 from symphony9_env.records import replay
 from symphony9_env.rules.state import OUTCOMES
@@ -40,7 +40,7 @@ def test_one_against_rest_is_every_ordered_pair() -> None:
 @pytest.mark.parametrize(("num_agents", "num_players"), [(2, 4), (4, 4), (5, 3), (1, 2), (3, 2), (6, 4)])
 def test_every_agent_has_every_seat_equally_often_on_the_same_deals(num_agents: int, num_players: int) -> None:
     schedule = Schedule(num_agents, num_players, seed=3)
-    games = [schedule.game(number) for number in range(3 * schedule.round_size)]
+    games = [schedule.game(number) for number in range(3 * schedule.cycle_size)]
     seats: dict[int, Counter[int]] = defaultdict(Counter)
     by_deal = defaultdict(list)
     for game in games:
@@ -62,8 +62,8 @@ def test_a_longer_tournament_begins_like_a_shorter_one() -> None:
     one, other = Schedule(3, 4, seed=5), Schedule(3, 4, seed=5)
     assert [one.game(n) for n in range(20)] == [other.game(n) for n in range(20)]
     assert one.game(4) != Schedule(3, 4, seed=6).game(4)
-    assert one.round_up(1) == one.round_size == 12
-    assert one.round_up(13) == 24
+    assert one.round_up_to_cycles(1) == one.cycle_size == 12
+    assert one.round_up_to_cycles(13) == 24
 
 
 def test_batches_change_nothing() -> None:
@@ -78,14 +78,14 @@ def test_batches_change_nothing() -> None:
 def test_games_are_those_of_the_environment() -> None:
     """The same seed, the same agents, move by move."""
     players = [agents.make("planner", seed=1), agents.make("random", seed=2)]
-    game = Game(0, 0, 12345, (0, 1))
+    game = ScheduledGame(0, 0, 12345, (0, 1))
     played = play([game], players, Variant(num_players=2))[0]
     env = symphony9_v0.raw_env(num_players=2)
     env.reset(seed=12345)
     for move in played.moves:
         assert players[env.deciding_seat].choose(env) == move
         env.step(move)
-    assert env.record() == make_game_record(played, Variant(num_players=2))
+    assert env.record() == make_game_record(played)
     assert env.states.tobytes() == played.final.tobytes()
 
 
@@ -99,7 +99,16 @@ class Cheat(Agent):
 
 def test_an_agent_that_breaks_the_rules_is_named() -> None:
     with pytest.raises(ValueError, match="agent 'cheat' chose 39 \\('bid 8 with 8'\\), which is illegal"):
-        play([Game(0, 0, 1, (0, 0))], [Cheat()], Variant(num_players=2))
+        play([ScheduledGame(0, 0, 1, (0, 0))], [Cheat()], Variant(num_players=2))
+
+
+def test_an_agent_that_breaks_the_rules_forfeits_the_game() -> None:
+    games = [ScheduledGame(number, 0, 77, seats) for number, seats in enumerate([(0, 1), (1, 1)])]
+    players = [Cheat(), agents.make("greedy", seed=1)]
+    played = play(games, players, Variant(num_players=2), may_forfeit=True)
+    assert played[0].forfeit == "chose 39 ('bid 8 with 8'), which is illegal, in the game with seed 77"
+    assert played[1].forfeit is None
+    assert played[1].moves == play(games[1:], players, Variant(num_players=2))[0].moves
 
 
 def test_a_game_in_which_an_agent_fails_is_forfeited_and_the_others_are_played() -> None:
@@ -111,7 +120,7 @@ def test_a_game_in_which_an_agent_fails_is_forfeited_and_the_others_are_played()
         return min(message["legal"], key=int)
 
     players = [ExternalAgent(FunctionTransport(decide), "own"), agents.make("greedy", seed=1)]
-    games = [Game(number, 0, 77, seats) for number, seats in enumerate([(0, 1), (1, 0), (0, 1)])]
+    games = [ScheduledGame(number, 0, 77, seats) for number, seats in enumerate([(0, 1), (1, 0), (0, 1)])]
     with pytest.raises(AgentFailed, match="agent 'own' raised"):
         play(games, players, Variant(num_players=2))
     played = play(games, players, Variant(num_players=2), may_forfeit=True)
@@ -125,10 +134,10 @@ def test_lines_tell_what_happened(num_players: int) -> None:
     options = Variant(num_players=num_players)
     names = ["planner", "random"]
     players = [agents.make(name, seed=1) for name in names]
-    game = Game(3, 1, 99, tuple([0, 1, 0, 1][:num_players]))
+    game = ScheduledGame(3, 1, 99, tuple([0, 1, 0, 1][:num_players]))
     played = play([game], players, options)[0]
-    lines = make_rows(played, names, options)
-    record = make_game_record(played, options)
+    lines = make_rows(played, names)
+    record = make_game_record(played)
     *_, last = replay(record)
     assert [line["score"] for line in lines] == record["result"]["scores"]
     for seat, line in enumerate(lines):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from symphony9_env.arena.ratings import AVERAGE, ELO, count_choices, fit_strengths, rate, win_rate
+from symphony9_env.arena.ratings import AVERAGE, ELO, count_choices, fit_strengths, is_one_sided, rate, win_rate
 
 Ints = NDArray[np.int64]
 
@@ -94,6 +94,27 @@ def test_an_agent_that_never_loses_has_a_finite_rating() -> None:
     first, second = rate(agents, ranks, np.arange(50), 2)
     assert 1500 < first.value < 4000
     assert second.value < 1500
+
+
+@pytest.mark.parametrize("num_deals", [1, 4, 100])
+def test_winning_every_game_does_not_make_the_rating_certain(num_deals: int) -> None:
+    """Two games in each deal, all won by the same agent: 8:0 with four deals."""
+    agents, deals = np.array([[0, 1], [1, 0]] * num_deals), np.repeat(np.arange(num_deals), 2)
+    ranks = np.where(agents == 0, 1, 2)
+    first, second = rate(agents, ranks, deals, 2)
+    assert first.low < first.value < first.high
+    assert second.low < second.value < second.high
+    assert first.low > AVERAGE > second.high or num_deals == 1
+    assert first.high - first.low > 100  # how much stronger it is remains unknown
+
+
+def test_the_bootstrap_over_deals_is_used_if_any_result_was_reversed() -> None:
+    agents, ranks = np.array([[0, 1]] * 20), np.array([[1, 2]] * 20)
+    assert is_one_sided(count_choices(agents, ranks, np.arange(20), 2))
+    ranks[3] = [2, 1]
+    assert not is_one_sided(count_choices(agents, ranks, np.arange(20), 2))
+    ranks[3] = [1, 1]
+    assert not is_one_sided(count_choices(agents, ranks, np.arange(20), 2))
 
 
 @pytest.mark.parametrize(("rate_", "same"), [(0.25, 0.0), (0.6, 0.5), (0.97, 0.0), (0.99, 1.0)])

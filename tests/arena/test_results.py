@@ -9,7 +9,7 @@ import pytest
 
 from symphony9_env import agents
 from symphony9_env.arena.games_csv import COLUMNS, make_game_record, make_rows
-from symphony9_env.arena.matches import Played, Schedule, play
+from symphony9_env.arena.matches import PlayedGame, Schedule, play
 from symphony9_env.arena.results import (
     FORMAT,
     AgentResult,
@@ -30,7 +30,7 @@ from symphony9_env.rules.state import BUY_4, BUY_8, CONTRIBUTE, NONE, NUM_ROUNDS
 NAMES = ["planner", "random"]
 
 
-def play_games(variant: Variant, num_games: int) -> list[Played]:
+def play_games(variant: Variant, num_games: int) -> list[PlayedGame]:
     schedule = Schedule(len(NAMES), variant.num_players, seed=4)
     players = [agents.make(name, seed=1) for name in NAMES]
     return play([schedule.game(number) for number in range(num_games)], players, variant)
@@ -41,8 +41,8 @@ def test_rows_agree_with_the_states_of_the_game(num_players: int) -> None:
     """Purchases, contributions and outcomes come from events; here they are read from the replayed states."""
     variant = Variant(num_players=num_players, discussion=num_players == 3)
     for played in play_games(variant, 2):
-        rows = make_rows(played, NAMES, variant)
-        record = make_game_record(played, variant)
+        rows = make_rows(played, NAMES)
+        record = make_game_record(played)
         bought, concerts = [0] * num_players, []
         phase, player = NONE, NONE
         for move, env in enumerate(replay(record)):
@@ -66,7 +66,7 @@ def test_rows_agree_with_the_states_of_the_game(num_players: int) -> None:
 @pytest.mark.parametrize("num_players", [2, 4])
 def test_results_have_the_published_format(num_players: int) -> None:
     variant = Variant(num_players=num_players)
-    rows = [row for played in play_games(variant, 24) for row in make_rows(played, NAMES, variant)]
+    rows = [row for played in play_games(variant, 24) for row in make_rows(played, NAMES)]
     for row in rows:
         row |= {name: None for name, value in row.items() if value == ""}  # as read from games.csv
     results = summarise(GameData(rows, NAMES, num_players), variant.as_json())

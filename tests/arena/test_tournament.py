@@ -54,6 +54,13 @@ def test_a_tournament_leaves_its_results(tmp_path: Path, capsys: pytest.CaptureF
     assert last.record()["result"]["scores"] == [float(line["score"]) for line in lines[:2]]
 
 
+def test_only_files_that_were_written_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    play(tmp_path / "a", "--records", "0")
+    assert capsys.readouterr().out.endswith("beside it: results.json, games.csv\n")
+    play(tmp_path / "b", "--records", "1")
+    assert capsys.readouterr().out.endswith("beside it: results.json, games.csv, records/, watch.html\n")
+
+
 def test_the_same_command_gives_the_same_results_and_plays_nothing_twice(tmp_path: Path) -> None:
     first = play(tmp_path / "a")
     games = (tmp_path / "a" / "games.csv").read_bytes()
@@ -142,6 +149,7 @@ def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--agents", "random,planer"], "unknown agent 'planer'; did you mean 'planner'?"),
         (["--agents", "random,random"], "'random' is named twice"),
         (["--agents", "search,search:800"], "'search:800' is named twice"),
+        (["--agents", "a=greedy,a=planner"], "'a' is named twice; label one, as in other=planner"),
         (["--agents", "random,"], "unknown agent ''"),
         (["--agents", ""], "--agents or --agent is needed: random"),
         (["--timeout", "0"], "timeout=0"),
@@ -151,7 +159,7 @@ def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["--tracks", "modern"], "tracks='modern'"),
         (["--components", "nowhere.toml"], "nowhere.toml"),
         (["--agents", "random,missing.safetensors"], "policy missing.safetensors: no such file"),
-        (["--agents", "random", "--tables", "one-against-rest"], "needs two agents"),
+        (["--agents", "random", "--lineups", "one-against-rest"], "needs two agents"),
         (["--out", "/proc/nothing"], "--out /proc/nothing: can't be written to"),
         (["--out", "/dev/null/x"], "--out /dev/null/x: can't be written to"),
     ],
@@ -193,6 +201,28 @@ def test_a_folder_of_another_tournament_is_left_alone(tmp_path: Path, capsys: py
     (tmp_path / "t" / "tournament.json").write_text("{")
     assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
     assert "tournament.json can't be read" in capsys.readouterr().err
+
+
+def test_an_agent_can_be_mended_while_no_game_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ["--agents", "random,agent.py:decide", "--num-players", "2", "--games", "4", "--out", "t"]
+    Path("agent.py").write_text("def decide(message):\n    return message['ranks']\n")
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "no game was finished" in capsys.readouterr().err
+    Path("agent.py").write_text("def decide(message):\n    return min(message['legal'], key=int)\n")
+    tournament.main(given)
+    Path("agent.py").write_text("def decide(message):\n    return max(message['legal'], key=int)\n")
+    assert run("tournament", lambda: tournament.main(given)) == 2
+    assert "holds another tournament (fingerprints" in capsys.readouterr().err
+
+
+def test_a_games_file_without_settings_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "games.csv").write_text("mine")
+    assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path)])) == 2
+    assert "has a games.csv but no tournament.json" in capsys.readouterr().err
+    assert (tmp_path / "games.csv").read_text() == "mine"
 
 
 def test_a_games_file_that_was_changed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +291,7 @@ def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
     assert run("tournament", lambda: tournament.main(given)) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert "agent 'mine' died (exit status 3); " in error
-    assert "of 12 games are kept, and the same command continues" in error
+    assert "of 12 games are kept, and the same command continues if the agents are unchanged" in error
     kept = (tmp_path / "t" / "games.csv").read_text()
     assert kept.count("\n") > 2
     flag.touch()

@@ -25,7 +25,7 @@ from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 from symphony9_env import actions, agents, records, symphony9_v0
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.console import run
-from symphony9_env.arena.matches import against
+from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.batched import BatchedGames
 from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
 from symphony9_env.options import Variant
@@ -289,7 +289,7 @@ def test_a_run_stops_goes_on_and_exports(
     assert card.training["steps"] == last["steps"]
     assert any(not np.array_equal(weights[name], begun[name]) for name in begun)
     player = agents.make(out / "last.safetensors", seed=1)
-    assert 0 <= against(player, agents.make("random", seed=2), Variant(num_players=3), 6, 1).value <= 1
+    assert 0 <= win_rate_against(player, agents.make("random", seed=2), Variant(num_players=3), 6, 1).value <= 1
 
     capsys.readouterr()
     for given, said in (

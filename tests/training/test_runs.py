@@ -18,7 +18,7 @@ import yaml
 
 from symphony9_env import agents, files
 from symphony9_env.arena.console import run
-from symphony9_env.arena.matches import against
+from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.options import Variant
 from tests.training.test_learner import TINY, settings
 from training import train
@@ -199,7 +199,9 @@ def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
     )
     folder = RunFolder(tmp_path / "learning")
     train.train(chosen, folder)
-    wins = against(agents.make(folder.last, seed=1), agents.make("random", seed=2), Variant(num_players=2), 400, 5)
+    wins = win_rate_against(
+        agents.make(folder.last, seed=1), agents.make("random", seed=2), Variant(num_players=2), 400, 5
+    )
     assert wins.value > LEARNING_THRESHOLD
 
 

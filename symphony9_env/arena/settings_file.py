@@ -1,0 +1,35 @@
+"""The settings of a tournament or an evaluation in its folder: what may not change once a game has been played."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from symphony9_env.files import write_text
+
+
+def check_settings(file: Path, settings: dict[str, Any], games: Path, *, has_games: bool, what: str) -> None:
+    """Write the settings to a folder without games; otherwise raise a ValueError if those stored there differ.
+
+    `games` is the file of the games beside the settings, and `what` is the kind of folder, such as "tournament".
+    """
+    if not has_games:
+        write_text(file, json.dumps(settings, indent=2) + "\n")
+        return
+    if not file.exists():
+        raise folder_error(file.parent, f"has a {games.name} but no {file.name}")
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise folder_error(file.parent, f"{file.name} can't be read ({error})") from None
+    if not isinstance(stored, dict):
+        raise folder_error(file.parent, f"{file.name} does not hold the settings of a {what}")
+    for name, value in settings.items():
+        if stored.get(name) != value:
+            raise folder_error(file.parent, f"holds another {what} ({name} {stored.get(name)!r}, not {value!r})")
+
+
+def folder_error(folder: Path, reason: str) -> ValueError:
+    """Return the error for a folder that can't be used."""
+    return ValueError(f"--out {folder}: {reason}; choose another folder")
