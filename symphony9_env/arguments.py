@@ -53,7 +53,8 @@ def add_option_argument(parser: Any, option: Field[Any]) -> None:
     about, choices, kind = option.metadata["help"], option.metadata["choices"], option_type(option)
     if kind is bool:
         action = argparse.BooleanOptionalAction
-        parser.add_argument(_flag(option.name), action=action, default=option.default, help=about)
+        preset = " (default: yes)" if option.default else ""
+        parser.add_argument(_flag(option.name), action=action, default=option.default, help=about + preset)
         return
     allowed = f": {', '.join(map(str, choices))}" if choices else ""
     default = "" if option.default is None else f" (default: {option.default})"
