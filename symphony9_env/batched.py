@@ -61,7 +61,7 @@ class BatchedGames:
     def __init__(
         self, num_games: int, *, seed: int | None = None, num_threads: int = 1, **options: Unpack[OptionValues]
     ) -> None:
-        self.options = make_options(**options)
+        self.options = make_options(("num_games", "seed", "num_threads"), **options)
         self.num_games = _check_count("num_games", num_games)
         self.num_threads = _check_count("num_threads", num_threads)
         self._box = pack_box(self.options.variant)

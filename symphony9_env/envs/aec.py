@@ -89,7 +89,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
         self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step
-        self.options = make_options(**options)
+        self.options = make_options(("render_mode",), **options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
         self._states = new_states(1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symphony9_env.envs.aec import RawEnv, action_number
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, check_seed, with_option_signature
+from symphony9_env.options import OptionValues, check_seed, make_options, with_option_signature
 from symphony9_env.records import Record
 from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
 from symphony9_env.rules.state import States
@@ -51,8 +51,8 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         **options: Unpack[OptionValues],
     ) -> None:
         check_render_mode(render_mode)
+        self.options = make_options(("opponents", "seat", "render_mode"), **options)
         self._env = RawEnv(**options)  # without a render mode: it would render what the deciding seat sees
-        self.options = self._env.options
         self.render_mode = render_mode
         self._renderer = Renderer(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)

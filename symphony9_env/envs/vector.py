@@ -14,7 +14,7 @@ from symphony9_env.batched import BatchedGames
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.single import ILLEGAL_REWARD
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, with_option_signature
+from symphony9_env.options import OptionValues, make_options, with_option_signature
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields, observation_size
@@ -58,8 +58,8 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         **options: Unpack[OptionValues],
     ) -> None:
         self.closed = True  # if an argument is refused, there is nothing to close
+        self.options = make_options(("num_envs", "opponents", "seat", "num_threads"), **options)
         self._batch = BatchedGames(num_envs, num_threads=num_threads, **options)
-        self.options = self._batch.options
         if not isinstance(opponents, Opponents):
             opponents = Opponents(opponents, self.options.num_players)
         self._opponents = opponents

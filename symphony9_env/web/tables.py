@@ -12,7 +12,7 @@ from symphony9_env import agents, records
 from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events, see
-from symphony9_env.options import VARIANT_NAMES, OptionValues, check_num_players
+from symphony9_env.options import VARIANT_FIELDS, VARIANT_NAMES, OptionValues, check_num_players, parse_option
 from symphony9_env.replay.player_names import clean_name, number_duplicates
 from symphony9_env.replay.theme_json import theme_json
 from symphony9_env.rules.chance import MAX_SEED
@@ -175,7 +175,10 @@ def _read_options(options: Any, num_seats: int) -> OptionValues:
         raise ValueError(f"unknown option {unknown[0]!r}; allowed: {', '.join(VARIANT_NAMES)}")
     if check_num_players(num_seats) != options.get("num_players", num_seats):
         raise ValueError(f"num_players={options['num_players']!r}, but there are {num_seats} seats")
-    chosen = {**options, "num_players": num_seats}
+    given = {
+        option.name: parse_option(option, options[option.name]) for option in VARIANT_FIELDS if option.name in options
+    }
+    chosen = {**given, "num_players": num_seats}
     if isinstance(components := chosen.get("components"), str):
         chosen["components"] = os.path.abspath(components)  # the server may be restarted from another folder
     return chosen  # type: ignore[return-value]
