@@ -16,6 +16,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import traceback
+import urllib.error
 import urllib.parse
 import urllib.request
 import weakref
@@ -29,6 +32,8 @@ from symphony9_env.agents.message import AgentMessage
 
 MAX_ANSWER_BYTES: Final = 1 << 20
 MAX_UNREAD_ANSWERS: Final = 16  # a process that writes more lines than that has to wait
+MAX_ERROR_BYTES: Final = 200  # of the body of an error that a web address answers with
+END_SECONDS: Final = 1.0  # how long to wait for the end of a process and its pipes
 _END: Final = b""  # the end of a conversation with a process
 
 
@@ -59,7 +64,7 @@ class FunctionTransport:
         try:
             answer = self._function(message)
         except Exception as error:
-            raise NoAnswer(f"raised {type(error).__name__}: {error}") from error
+            raise NoAnswer(f"raised {type(error).__name__}: {error}{_locate(error)}") from error
         if isinstance(answer, Agent):
             raise NoAnswer("returned an Agent; a function that makes agents needs a parameter named seed")
         return answer if isinstance(answer, str) else json.dumps(answer, default=str)
@@ -69,6 +74,19 @@ class FunctionTransport:
 
     def close(self) -> None:
         """Do nothing: a function holds no resources."""
+
+
+def _locate(error: Exception) -> str:
+    """Return where in its own folder a function that was called failed, such as " (at agent.py:3)".
+
+    Return an empty string if the call itself failed: then no line of the function was run.
+    """
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # without the call in this file
+    if not frames:
+        return ""
+    folder = os.path.dirname(frames[0].filename)
+    last = [frame for frame in frames if os.path.dirname(frame.filename) == folder][-1]
+    return f" (at {os.path.basename(last.filename)}:{last.lineno})"
 
 
 class HttpTransport:
@@ -92,7 +110,9 @@ class HttpTransport:
                 return str(response.read(MAX_ANSWER_BYTES).decode(errors="replace"))
         except TimeoutError:
             raise NoAnswer(f"gave no answer within {self._timeout:g} seconds") from None
-        except (OSError, ValueError, http.client.HTTPException) as error:  # URLError and HTTPError are OSErrors
+        except urllib.error.HTTPError as error:
+            raise NoAnswer(f"answered with status {error.code}{_read_start(error)}") from None
+        except (OSError, ValueError, http.client.HTTPException) as error:  # a URLError is an OSError
             raise NoAnswer(f"can't be reached ({error})") from None
 
     def fingerprint(self) -> str:
@@ -100,6 +120,15 @@ class HttpTransport:
 
     def close(self) -> None:
         """Do nothing: every question is a connection of its own."""
+
+
+def _read_start(response: urllib.error.HTTPError) -> str:
+    """Return the start of the body of a response on one line, after a colon; nothing if there is none."""
+    body = b""
+    with suppress(OSError, http.client.HTTPException), response:
+        body = response.read(MAX_ERROR_BYTES)
+    text = " ".join(body.decode(errors="replace").split())
+    return f": {text}" if text else ""
 
 
 class ProcessTransport:
@@ -123,7 +152,7 @@ class ProcessTransport:
         except queue.Empty:
             raise NoAnswer(f"gave no answer within {self._timeout:g} seconds") from None
         if answer == _END:
-            raise NoAnswer(f"died (exit status {conversation.process.wait()})")
+            raise NoAnswer(conversation.explain_end())
         return answer.decode(errors="replace")
 
     def _start(self) -> _Conversation:
@@ -197,12 +226,24 @@ class _Conversation:
                 self.answers.put(answer)
                 return
 
+    def explain_end(self) -> str:
+        """Return why there are no more answers."""
+        try:
+            return f"died (exit status {self.process.wait(END_SECONDS)})"
+        except subprocess.TimeoutExpired:
+            return "closed its standard output"
+
     def end(self) -> None:
-        """Kill the process and wait until it and both threads have ended."""
+        """Kill the process and wait until it and both threads have ended.
+
+        A program that the process started in a group of its own may hold the pipes open for longer. The threads are
+        then left to end with it or with this program.
+        """
         _kill(self.process)
         self.process.wait()
         self.messages.put(_END)
-        while any(thread.is_alive() for thread in self._threads):
+        deadline = time.monotonic() + END_SECONDS
+        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
             with suppress(queue.Empty):
                 self.answers.get(timeout=0.05)
 

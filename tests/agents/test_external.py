@@ -173,6 +173,16 @@ def test_a_failure_names_the_agent_the_reason_and_the_game() -> None:
         ExternalAgent(FunctionTransport(lambda message: None), "own").choose(deal())
 
 
+def test_a_failure_names_the_last_line_of_the_own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("agent.py").write_text(
+        "import json\n\ndef decide(message):\n    return parse(message['seat'])\n\n"
+        "def parse(text):\n    return json.loads(text)\n"
+    )
+    with pytest.raises(AgentFailed, match=r"raised TypeError: the JSON object must be .* \(at agent\.py:7\)$"):
+        agents.make("agent.py:decide").choose(deal())
+
+
 # Processes.
 
 
@@ -221,6 +231,26 @@ def test_children_of_a_process_end_with_it(tmp_path: Path) -> None:
     wait_for_end(int(child.read_text()))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no sessions on Windows")
+def test_a_program_outside_the_group_does_not_delay_the_end(tmp_path: Path) -> None:
+    """It holds the pipe of the process for twelve seconds."""
+    text = "import subprocess\nsubprocess.Popen(['sleep', '12'], start_new_session=True)\n" + LOWEST
+    agent = agents.make(write_script(tmp_path, text))
+    assert agent.choose(deal()) == 0
+    begun = time.monotonic()
+    agent.close()
+    assert time.monotonic() - begun < 6
+
+
+def test_a_process_that_closes_its_output_but_runs_on(tmp_path: Path) -> None:
+    text = "import os, time\nos.close(1)\ntime.sleep(1000)"
+    with (
+        agents.make(write_script(tmp_path, text)) as agent,
+        pytest.raises(AgentFailed, match="closed its standard output"),
+    ):
+        agent.choose(deal())
+
+
 def test_a_command_on_windows_is_left_to_the_program_to_split(monkeypatch: pytest.MonkeyPatch) -> None:
     command = r'"C:\Program Files\Python\python.exe" C:\agents\mine.py'
     with monkeypatch.context() as windows:
@@ -242,8 +272,10 @@ def test_standard_error_goes_to_the_log(tmp_path: Path) -> None:
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/broken":
-            self.send_error(500)
+        if self.path in ("/broken", "/silent"):
+            self.send_response(500 if self.path == "/broken" else 503)
+            self.end_headers()
+            self.wfile.write(b"out of order,\n sorry" if self.path == "/broken" else b"")
             return
         if self.path == "/slow":
             time.sleep(1)
@@ -266,8 +298,10 @@ def address() -> Iterator[str]:
 
 def test_a_web_address(address: str) -> None:
     assert agents.make(f"{address}/good").choose(deal()) == 0
-    with pytest.raises(AgentFailed, match=r"can't be reached \(HTTP Error 500"):
+    with pytest.raises(AgentFailed, match=r"broken' answered with status 500: out of order, sorry$"):
         agents.make(f"{address}/broken").choose(deal())
+    with pytest.raises(AgentFailed, match=r"silent' answered with status 503$"):
+        agents.make(f"{address}/silent").choose(deal())
     with pytest.raises(AgentFailed, match=r"gave no answer within 0\.2 seconds"):
         agents.make(f"{address}/slow", timeout=0.2).choose(deal())
 

@@ -147,7 +147,7 @@ def test_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     assert not any(outcome.forfeit for outcome in evaluate("my_agents:lowest", tmp_path / "a").outcomes)
     forfeits = {outcome.forfeit for outcome in evaluate("my_agents:broken", tmp_path / "b").outcomes}
-    assert forfeits == {"raised RuntimeError: no idea"}
+    assert forfeits == {"raised RuntimeError: no idea (at my_agents.py:4)"}
 
 
 def test_a_class_that_chooses_an_illegal_action_forfeits_its_games(
