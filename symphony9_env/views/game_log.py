@@ -12,6 +12,7 @@ from typing import Final, TypedDict
 
 from symphony9_env.components import CLASSES
 from symphony9_env.events import SeenEvent
+from symphony9_env.names import BOT_NAME, agent_name
 
 
 class LogLine(TypedDict):
@@ -55,7 +56,7 @@ def format_line(line: LogLine, num_players: int) -> str:
     seat, text = line["seat"], line["text"]
     if seat is None:
         return text
-    return f"player_{seat}: {text}" if seat < num_players else f"bot: {text}"
+    return f"{agent_name(seat) if seat < num_players else BOT_NAME}: {text}"
 
 
 def _is_income(event: SeenEvent) -> bool:
