@@ -3,7 +3,7 @@
     symphony9 benchmark --task 4p --lite --agent "stdio:python examples/stdio_agent.py"
     symphony9 tournament --agents "planner,mine=stdio:python examples/stdio_agent.py" --num-players 2 --out runs/mine
 
-Any language will do: docs/benchmark.md describes the messages. This agent needs nothing but the standard library. It
+Any language will do: docs/agents.md describes the messages. This agent needs nothing but the standard library. It
 takes cubes of the musician with the best reputation and contributes up to $3.
 """
 

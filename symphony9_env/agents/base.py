@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,13 @@ class StoredPositions:
         return moves
 
 
+class _ClassName:
+    """The default of `Agent.name`: the name of the agent's class, until an instance or a subclass sets another."""
+
+    def __get__(self, agent: object, owner: type) -> str:
+        return owner.__name__
+
+
 class Agent(ABC):
     """Plays any seat of any game.
 
@@ -84,8 +91,9 @@ class Agent(ABC):
     games, nor on its earlier decisions. Then a batch of games is played exactly as single games are.
     """
 
-    name: str  # how results and pages show it; `agents.make` sets it to the name it was given
-    seed: int
+    # How results and pages show it; `agents.make` sets it to the name it was given.
+    name: str = cast("str", _ClassName())
+    seed: int = 0
     spec: str | None = None  # the name by which `agents.make` makes it, without a label
 
     @abstractmethod

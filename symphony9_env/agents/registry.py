@@ -115,7 +115,7 @@ def is_external(name: str) -> bool:
 
 
 def make(
-    name: str | os.PathLike[str] | Agent,
+    name: str | os.PathLike[str] | Agent | Factory,
     seed: int | None = None,
     *,
     num_threads: int = 1,
@@ -125,7 +125,7 @@ def make(
     """Return an agent by its name, or by the path of a saved policy; an `Agent` is returned as it is.
 
     Args:
-        name: as the documentation of this module lists.
+        name: as the documentation of this module lists, or what `register` takes, such as a function of a message.
         seed: the same seed plays the same; drawn at random if None.
         num_threads: threads for search in many games at once.
         timeout: seconds that a process or a web address has for one answer.
@@ -136,13 +136,15 @@ def make(
     """
     if isinstance(name, Agent):
         return name
-    if not isinstance(name, str | os.PathLike):
-        raise ValueError(f"agent {name!r}; allowed: {list_allowed()}")
+    if not isinstance(name, str | os.PathLike) and not callable(name):
+        raise ValueError(f"agent {name!r}; allowed: an Agent, a function of a message, or a name: {list_allowed()}")
     if not 0 < timeout <= MAX_TIMEOUT:
         raise ValueError(f"timeout={timeout!r}; allowed: more than 0 and up to {MAX_TIMEOUT:g} seconds")
     chosen = draw_seed() if seed is None else check_seed(seed)
     if isinstance(name, os.PathLike):
         return PolicyAgent.load(name, chosen)
+    if not isinstance(name, str):
+        return _adapt(name, getattr(name, "__name__", type(name).__name__), chosen)
     label, text = _split_label(name)
     if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
@@ -230,13 +232,27 @@ def _adapt(found: Any, name: str, seed: int) -> Agent:
     else:
         made = found
     if isinstance(made, Agent):
-        made.seed = getattr(made, "seed", seed)
+        if "seed" not in vars(made) and made.seed == Agent.seed:
+            made.seed = seed
         made.name = name
         return made
-    if not callable(made):
+    if not _takes_message(made):
         needed = "a function of a message, an Agent, or a class or function with a parameter seed that makes an Agent"
         raise ValueError(f"agent {name!r}: is {made!r}; needed: {needed}")
     return ExternalAgent(FunctionTransport(made), name, seed)
+
+
+def _takes_message(found: Any) -> bool:
+    """Return whether something is a function that can be called with one argument, as far as that can be seen."""
+    if isinstance(found, type) or not callable(found):
+        return False
+    try:
+        inspect.signature(found).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # a built-in function without a signature
+        pass
+    return True
 
 
 def _takes_seed(found: Any) -> bool:

@@ -12,23 +12,22 @@ from numpy.typing import NDArray
 from symphony9_env import agents
 from symphony9_env.agents import Agent
 from symphony9_env.agents.base import Positions, Rows
+from symphony9_env.agents.registry import Factory
 from symphony9_env.rules.chance import next_seed
 
-Opponent = str | os.PathLike[str] | Agent
+Opponent = str | os.PathLike[str] | Agent | Factory
 
 
 class Opponents:
     """One agent for each of the other seats, clockwise from the learner's.
 
-    Agents are named as for `agents.make`: one for all seats, or a list of num_players - 1. Their seeds are fixed, so
+    Agents are given as to `agents.make`: one for all seats, or a list of num_players - 1. Their seeds are fixed, so
     what they do depends on the game alone.
     """
 
     def __init__(self, named: Opponent | Sequence[Opponent], num_players: int) -> None:
         needed = num_players - 1
-        if not isinstance(named, str | os.PathLike | Agent | Sequence):
-            raise ValueError(f"opponents={named!r}; allowed: an agent's name or a policy's path, or a list of {needed}")
-        each = [named] * needed if isinstance(named, str | os.PathLike | Agent) else list(named)
+        each = list(named) if isinstance(named, Sequence) and not isinstance(named, str) else [named] * needed
         if len(each) != needed:
             raise ValueError(f"opponents={named!r}: {len(each)} of them; needed: one for all, or a list of {needed}")
         self.num_players = num_players

@@ -59,8 +59,8 @@ def test_names_can_all_be_made() -> None:
         ("search:10@nobody", "agent 'search:10@nobody'; allowed: search:N"),
         ("searching", "unknown agent 'searching'; did you mean 'search'?"),
         ("no/such/file.safetensors", "policy no/such/file.safetensors: no such file"),
-        (7, "agent 7; allowed: random"),
-        (None, "agent None; allowed: random"),
+        (7, "agent 7; allowed: an Agent, a function of a message, or a name: random"),
+        (None, "agent None; allowed: an Agent"),
     ],
 )
 def test_what_can_not_be_made_is_refused(name: Any, said: str) -> None:

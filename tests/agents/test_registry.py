@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import runpy
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,13 @@ def make_function(seed):
 
 def make_wrong(s):
     return Last(s)
+
+def make_without_parameters():
+    return Last(1)
+
+class NoAgent:
+    def decide(self, message):
+        return 0
 
 def break_down(seed):
     raise RuntimeError("out of order")
@@ -212,6 +220,9 @@ def test_what_can_not_be_made_is_refused(folder: Path, name: str, said: str) -> 
 def test_a_factory_without_a_parameter_seed_is_explained(folder: Path) -> None:
     with pytest.raises(agents.AgentFailed, match="a function that makes agents needs a parameter named seed"):
         choose_first(agents.make("more_agents:make_wrong"))
+    for name in ("make_without_parameters", "NoAgent"):
+        with pytest.raises(ValueError, match=r"needed: a function of a message, an Agent, or .* with a parameter seed"):
+            agents.make(f"more_agents:{name}")
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
@@ -224,6 +235,46 @@ def test_a_changed_file_is_loaded_again(folder: Path) -> None:
     assert choose_first(agents.make("five.py:decide")) == 0
     (folder / "five.py").write_text("def decide(message):\n    return max(message['legal'], key=int)\n")
     assert choose_first(agents.make("five.py:decide")) == 21
+
+
+# Agents and functions themselves.
+
+
+class Anonymous(Agent):
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        return np.full(len(rows), 21)
+
+
+def test_an_agent_itself_has_a_name_and_a_seed() -> None:
+    agent = agents.make(Anonymous())
+    assert repr(agent) == "<agent 'Anonymous', seed 0>"
+    assert agent.fingerprint(2).startswith("Anonymous ")
+    agent.name = "mine"
+    assert (agent.name, Anonymous().name) == ("mine", "Anonymous")
+
+
+def test_a_function_itself() -> None:
+    def decide(message: agents.AgentMessage) -> str:
+        return min(message["legal"], key=int)
+
+    agent = agents.make(decide, seed=3)
+    assert (agent.name, agent.seed, choose_first(agent)) == ("decide", 3, 0)
+    assert agent.fingerprint(2).startswith("decide ")
+    assert choose_first(agents.make(partial(decide))) == 0
+    assert agents.make(Highest, seed=4).seed == 4
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_functions_and_agents_are_gymnasium_opponents(as_list: bool) -> None:
+    def decide(message: agents.AgentMessage) -> str:
+        return min(message["legal"], key=int)
+
+    opponents: Any = [decide, agents.make("greedy", seed=1)] if as_list else decide
+    env = gymnasium.make("symphony9_env:Symphony9-v0", num_players=3, opponents=opponents, seat=0)
+    _, info = env.reset(seed=3)
+    env.step(int(np.flatnonzero(info["action_mask"])[0]))
+    with pytest.raises(ValueError, match="agent 7; allowed: an Agent, a function of a message"):
+        gymnasium.make("symphony9_env:Symphony9-v0", num_players=3, opponents=7)
 
 
 # Registered names and entry points.
