@@ -1,6 +1,6 @@
 """Minari: record games of the planner, export them as a dataset, and learn to imitate the winners.
 
-    pip install "symphony9-env[minari]"
+    pip install ".[minari]"
     python examples/minari_dataset.py --games 50
 
 The imitator is a linear softmax over the observation, fitted with NumPy: enough to see that the data is sound.

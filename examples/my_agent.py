@@ -1,7 +1,7 @@
 """Two agents of your own, as a function and as a class. Copy this file and change it; it needs no registration.
 
     symphony9 tournament --agents planner,mine=examples/my_agent.py:decide --num-players 2 --out runs/mine
-    symphony9 benchmark --task 4p --lite --agent examples/my_agent.py:Thrifty
+    symphony9 benchmark --task 4p --lite --agent examples/my_agent.py:Miser
 
 The same names work as Gymnasium opponents, in `agents.make`, in training settings and on the web page.
 """
@@ -18,15 +18,15 @@ from symphony9_env.views import SeatView, seat_view
 
 
 def decide(message: AgentMessage) -> int:
-    """Take cubes of the musician with the best reputation; else choose the first legal action."""
+    """Take cubes of the musician with the best rank; else choose the first legal action, such as bidding $0."""
     ranks = {musician["name"]: musician["rank"] for musician in message["view"]["position"]["musicians"]}
     takes = [choice for choice in message["view"]["choices"] if choice["kind"] == "take"]
     best = min(takes, key=lambda choice: ranks[choice["musician"] or ""], default=message["view"]["choices"][0])
     return best["action"]
 
 
-class Thrifty(Agent):
-    """Contributes nothing and keeps its furniture; else plays at random.
+class Miser(Agent):
+    """Contribute nothing and keep all furniture; else play at random.
 
     An agent gets the true states of all games, with everything that is hidden from its seat. It must not read them:
     `seat_view` returns what the deciding seat may know.
@@ -52,7 +52,7 @@ def main() -> None:
     """Play a game between the two, and print the scores."""
     env = symphony9_v0.env(num_players=2)
     env.reset(seed=7)
-    players = {"player_0": make(f"{__file__}:decide"), "player_1": Thrifty(seed=1)}
+    players = {"player_0": make(f"{__file__}:decide"), "player_1": Miser(seed=1)}
     while not all(env.terminations.values()):
         env.step(players[env.agent_selection].choose(env))
     for name, info in env.infos.items():

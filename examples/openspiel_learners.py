@@ -1,6 +1,6 @@
 """OpenSpiel: train A2C by self-play, then let ISMCTS play a game against the trained agents.
 
-    pip install "symphony9-env[openspiel]" torch
+    pip install ".[openspiel]" torch
     python examples/openspiel_learners.py --episodes 200 --simulations 10
 
 Both algorithms are OpenSpiel's own Python code, unchanged. A2C learns from the observation, which is much smaller than

@@ -1,6 +1,6 @@
 """RLlib: train one masked policy for all seats by self-play with PPO.
 
-    pip install "symphony9-env[rllib]"
+    pip install ".[rllib]"
     python examples/rllib_selfplay.py --steps 20000
 
 A step is one decision. Three settings matter for this game: `complete_episodes` (a game cut in the middle loses the

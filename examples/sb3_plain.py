@@ -1,6 +1,6 @@
 """Stable-Baselines3: train one seat against scripted agents with sb3-contrib's MaskablePPO.
 
-    pip install "symphony9-env[train]"
+    pip install ".[train]"
     python examples/sb3_plain.py --steps 50000
 
 MaskablePPO calls `action_masks()` of the environment, so no wrapper is needed. This is the simplest way to start;

@@ -1,6 +1,6 @@
 """TextArena: a game between players who read text and answer with text.
 
-    pip install "symphony9-env[textarena]"
+    pip install ".[textarena]"
     python examples/textarena_game.py --players 3 --discussion
 
 Replace `make_reader` by a language model: any `textarena.Agent`, such as `ta.agents.OpenRouterAgent(model_name=...)`.

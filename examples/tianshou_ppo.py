@@ -1,6 +1,6 @@
 """Tianshou: train one seat against scripted agents with PPO.
 
-    pip install "symphony9-env[tianshou]"
+    pip install ".[tianshou]"
     python examples/tianshou_ppo.py --steps 30000
 
 This example does not use Tianshou's PettingZooEnv, because Tianshou's on-policy algorithms take a seat's rewards and

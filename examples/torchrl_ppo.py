@@ -1,6 +1,6 @@
 """TorchRL: train one masked policy for all seats by self-play with PPO.
 
-    pip install "symphony9-env[torchrl]"
+    pip install ".[torchrl]"
     python examples/torchrl_ppo.py --frames 10000
 
 A frame is one decision. TorchRL's frames contain every seat, and `mask` marks the one that decides. So each seat's own

@@ -3,9 +3,10 @@
     python -m speed.events --baseline ../symphony9-before-events
     python -m speed.events --baseline PATH --rounds 30 --seconds 2
 
-Each checkout runs in a process of its own, with its folder first on the import path. The two processes play the same
-batch of random games and take turns on one pinned core; the order changes from round to round. The result is the median
-over rounds of the ratio of their speeds. A second process of this checkout shows the noise: its ratio should be 1.
+Each measurement runs in a new process, with the checkout's folder first on the import path: two processes with the
+same code may differ by 15 %, depending on where their memory lies. The processes play the same batch of random games,
+one after the other on one pinned core; the order changes from round to round. The result is the median over rounds of
+the ratio of their speeds. Another process of this checkout in each round shows the noise: its ratio should be 1.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import os
 import statistics
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -89,12 +89,10 @@ def compare(baseline: Path, rounds: int, seconds: float) -> Rates:
     current = Path(__file__).resolve().parent.parent
     checkouts = {CURRENT: current, BASELINE: baseline.resolve(), CONTROL: current}
     rates: Rates = {name: [] for name in checkouts}
-    with ExitStack() as stack:
-        workers = {name: stack.enter_context(Worker(checkout)) for name, checkout in checkouts.items()}
-        for number in range(rounds):
-            order = list(workers) if number % 2 == 0 else list(workers)[::-1]
-            for name in order:
-                rates[name].append(workers[name].measure(seconds))
+    for number in range(rounds):
+        for name in list(checkouts) if number % 2 == 0 else list(checkouts)[::-1]:
+            with Worker(checkouts[name]) as worker:
+                rates[name].append(worker.measure(seconds))
     return rates
 
 

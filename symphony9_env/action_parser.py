@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from symphony9_env.actions import NAMES
+from symphony9_env.actions import NAMES, format_actions
 
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _MINUS: Final = re.compile(r"(?<!\w)-(?=\d)")
@@ -41,7 +41,7 @@ def parse_action(text: str, legal: Collection[int]) -> int:
     if action is None and not found:
         action = _search(said, choices)
     if action is None:
-        allowed = ", ".join(f"{number} {NAMES[number]}" for number in sorted(legal))
+        allowed = format_actions(sorted(legal))
         raise ValueError(f"{_shorten(said)!r} is no legal action; answer with one in square brackets, of: {allowed}")
     return action
 

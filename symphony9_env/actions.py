@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from symphony9_env.components import FURNITURE_VALUES, MUSICIANS, PLAYER_COUNT_RULES
@@ -57,6 +58,20 @@ def num_actions(discussion: bool) -> int:
 def is_bid(action: int) -> bool:
     """Return whether an action closes a hand."""
     return BID <= action < ANNOUNCE
+
+
+def musician_of(action: int) -> int:
+    """Return the musician, by row, of an action that takes, keeps or discards a cube."""
+    return action % NUM_MUSICIANS  # each of these kinds has one number per musician, in the same order, from 0
+
+
+def format_actions(numbers: Iterable[int]) -> str:
+    """Return a list of actions by number and name.
+
+    >>> format_actions([3, 18])
+    '3 take mozart, 18 pass'
+    """
+    return ", ".join(f"{action} {NAMES[action]}" for action in numbers)
 
 
 def number(name: str) -> int:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterable
+from dataclasses import Field
 from typing import Any, Final, NoReturn
 
-from symphony9_env.options import OPTION_FIELDS, VARIANT_NAMES, Variant
+from symphony9_env.options import OPTION_FIELDS, VARIANT_FIELDS, VARIANT_NAMES, Variant, option_type
 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
 WRONG_USE: Final = 2  # exit status after bad input
@@ -43,17 +44,25 @@ def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], 
     group = parser.add_argument_group(title)
     wanted = tuple(names)
     for option in OPTION_FIELDS:
-        if option.name not in wanted:
-            continue
-        flag = f"--{option.name.replace('_', '-')}"
-        about, choices = option.metadata["help"], option.metadata["choices"]
-        if isinstance(option.default, bool):
-            group.add_argument(flag, action="store_true", help=about)
-            continue
-        allowed = f": {', '.join(map(str, choices))}" if choices else ""
-        default = "" if option.default is None else f" (default: {option.default})"
-        kind = int if isinstance(option.default, int) else str
-        group.add_argument(flag, type=kind, default=option.default, help=f"{about}{allowed}{default}")
+        if option.name in wanted:
+            add_option_argument(group, option)
+
+
+def add_option_argument(parser: Any, option: Field[Any]) -> None:
+    """Add the argument of one option to a parser or a group; a flag can be set and cleared: `--x`, `--no-x`."""
+    about, choices, kind = option.metadata["help"], option.metadata["choices"], option_type(option)
+    if kind is bool:
+        action = argparse.BooleanOptionalAction
+        preset = " (default: yes)" if option.default else ""
+        parser.add_argument(_flag(option.name), action=action, default=option.default, help=about + preset)
+        return
+    allowed = f": {', '.join(map(str, choices))}" if choices else ""
+    default = "" if option.default is None else f" (default: {option.default})"
+    parser.add_argument(_flag(option.name), type=kind, default=option.default, help=f"{about}{allowed}{default}")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def read_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -75,11 +84,14 @@ def read_variant(arguments: argparse.Namespace) -> Variant:
 
 def format_variant(variant: Variant) -> list[str]:
     """Return the arguments from which `read_variant` reads this variant."""
-    given: list[str] = []
-    for name, value in variant.as_json().items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            given += [flag] if value else []
-        elif value is not None:
-            given += [flag, str(value)]
-    return given
+    values = variant.as_json()
+    return [argument for option in VARIANT_FIELDS for argument in format_option(option, values[option.name])]
+
+
+def format_option(option: Field[Any], value: Any) -> list[str]:
+    """Return the arguments from which an option is read; none for a path or a flag that has its default."""
+    if value is None or (isinstance(value, bool) and value == option.default):
+        return []
+    if isinstance(value, bool):
+        return [_flag(option.name if value else f"no_{option.name}")]
+    return [_flag(option.name), str(value)]

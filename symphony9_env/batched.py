@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import inspect
 import io
 import json
 import operator
@@ -14,13 +15,14 @@ from typing import Any, Final, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
 from symphony9_env.game_replay import deal_again, replay_moves
+from symphony9_env.names import agent_name
 from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
 from symphony9_env.records import Record, make_record
 from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, States, new_states
-from symphony9_env.setup_format import pack_box
+from symphony9_env.setup_format import hash_box, pack_box
 from symphony9_env.views import layout_hash, observation_size
 
 SAVE_FORMAT: Final = "symphony9-batch/1"
@@ -46,11 +48,20 @@ class BatchedGames:
     (64, 390)
     """
 
+    observation: NDArray[np.float32]
+    action_mask: NDArray[np.int8]
+    player: NDArray[np.int64]
+    terminated: NDArray[np.bool_]
+    rewards: NDArray[np.float64]
+    final_scores: NDArray[np.float64]
+    final_ranks: NDArray[np.float64]
+    seeds: NDArray[np.int64]
+
     @with_option_signature
     def __init__(
         self, num_games: int, *, seed: int | None = None, num_threads: int = 1, **options: Unpack[OptionValues]
     ) -> None:
-        self.options = make_options(**options)
+        self.options = make_options(("num_games", "seed", "num_threads"), **options)
         self.num_games = _check_count("num_games", num_games)
         self.num_threads = _check_count("num_threads", num_threads)
         self._box = pack_box(self.options.variant)
@@ -70,14 +81,14 @@ class BatchedGames:
         self.reset(seed)
 
     def _expose(self) -> None:
-        self.observation = self._buffers.observation
-        self.action_mask = self._buffers.action_mask
-        self.player = self._buffers.player
-        self.terminated = self._buffers.terminated
-        self.rewards = self._buffers.rewards
-        self.final_scores = self._buffers.final_scores
-        self.final_ranks = self._buffers.final_ranks
-        self.seeds = self._buffers.seeds
+        """Make the public arrays attributes of the batch."""
+        for name in _EXPOSED:
+            setattr(self, name, getattr(self._buffers, name))
+
+    @property
+    def seed(self) -> int:
+        """The seed of the batch, from which those of all its games follow."""
+        return int(self._seed)
 
     @property
     def states(self) -> States:
@@ -110,18 +121,17 @@ class BatchedGames:
 
     def reset(self, seed: int | None = None) -> None:
         """Deal the first game of every row; without a seed, draw one from the system's entropy."""
-        self.seed = draw_seed() if seed is None else check_seed(seed)
-        self._batch_seed = np.uint64(self.seed)
+        self._seed = np.uint64(draw_seed() if seed is None else check_seed(seed))
         for name in ("num_dealt", "terminated", "rewards", "history"):
             getattr(self._buffers, name)[:] = 0
         self.final_scores[:] = np.nan
         self.final_ranks[:] = np.nan
         self._ended[:] = np.zeros((), GAME)
-        deal_rows(self._box, self._batch_seed, self._states, self._buffers, self._all_rows)
+        deal_rows(self._box, self._seed, self._states, self._buffers, self._all_rows)
 
     def deal(self, rows: ArrayLike) -> None:
         """Abandon the games on these rows and deal the next ones."""
-        deal_rows(self._box, self._batch_seed, self._states, self._buffers, self._check_rows(rows))
+        deal_rows(self._box, self._seed, self._states, self._buffers, self._check_rows(rows))
 
     # Playing.
 
@@ -144,7 +154,7 @@ class BatchedGames:
     def _step(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
         kind = self.options.reward_kind
         arrays = (self._states, self._ended, self._buffers)
-        step_rows(self._box, self._batch_seed, *arrays, rows, actions, kind, self._shaping)
+        step_rows(self._box, self._seed, *arrays, rows, actions, kind, self._shaping)
 
     def _step_in_threads(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
         """Step on plain threads: the compiled step releases the GIL, and rows are independent."""
@@ -188,8 +198,8 @@ class BatchedGames:
     def _explain_illegal(self, row: int, action: int) -> str:
         mask = self.action_mask[row]
         name = f" ({NAMES[action]!r})" if 0 <= action < len(mask) else ""
-        legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(mask))
-        return f"row {row}: action {action}{name} is illegal; player_{self.player[row]} may choose: {legal}"
+        allowed = f"{agent_name(self.player[row])} may choose: {format_actions(np.flatnonzero(mask))}"
+        return f"row {row}: action {action}{name} is illegal; {allowed}"
 
     def sample_actions(
         self, rows: ArrayLike | None = None, *, out: NDArray[np.int64] | None = None
@@ -236,7 +246,7 @@ class BatchedGames:
         file = io.BytesIO()
         header = np.frombuffer(json.dumps(self._header()).encode(), np.uint8)
         arrays = self._arrays()
-        np.savez(file, header=header, seed=self._batch_seed, **arrays)  # type: ignore[arg-type]
+        np.savez(file, header=header, seed=self._seed, **arrays)  # type: ignore[arg-type]
         return file.getvalue()
 
     def load(self, saved: bytes) -> None:
@@ -256,8 +266,7 @@ class BatchedGames:
                 raise ValueError(f"not a saved batch, or damaged: {name} does not fit")
         for name, target in targets.items():
             target[:] = arrays[name]
-        self._batch_seed = np.uint64(arrays["seed"])
-        self.seed = int(self._batch_seed)
+        self._seed = np.uint64(arrays["seed"])
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {"states": self._states, "ended": self._ended, **self._buffers._asdict()}
@@ -269,22 +278,13 @@ class BatchedGames:
             "format": SAVE_FORMAT,
             "num_games": self.num_games,
             **{name: value for name, value in self.options.as_keywords().items() if name not in packed},
-            "box": hashlib.sha256(self._box.tobytes()).hexdigest()[:16],
+            "box": hash_box(self._box),
             "layout": layout_hash(self.options.ledger),
             "state": hashlib.sha256(repr(GAME.descr).encode()).hexdigest()[:16],
         }
 
 
-_EXPOSED: Final = (
-    "observation",
-    "action_mask",
-    "player",
-    "terminated",
-    "rewards",
-    "final_scores",
-    "final_ranks",
-    "seeds",
-)
+_EXPOSED: Final = tuple(inspect.get_annotations(BatchedGames))  # the names of the public arrays
 
 
 def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> Buffers:

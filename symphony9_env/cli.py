@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 
 from symphony9_env import BatchedGames, __version__, agents, records, schemas, symphony9_v0
-from symphony9_env.agents import AgentFailed
+from symphony9_env.actions import NAMES
+from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.arguments import (
     INTERRUPTED,
     WRONG_USE,
@@ -28,9 +29,11 @@ from symphony9_env.arguments import (
     split_names,
 )
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.events import Event, see
 from symphony9_env.records import Record
-from symphony9_env.rules.chance import next_seed
+from symphony9_env.replay.events import replay_with_events
 from symphony9_env.views import describe, seat_view
+from symphony9_env.views.game_log import format_line, log_lines
 from symphony9_env.web.commands import add_play, add_watch
 
 # Commands of `symphony9_env.arena`, which needs the extra [eval].
@@ -78,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, AgentFailed) as error:
+    except (ValueError, OSError) as error:
         print(f"symphony9: {error}", file=sys.stderr)
         return WRONG_USE
     except KeyboardInterrupt:
@@ -174,12 +177,12 @@ def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
     with ExitStack() as stack:  # closes the agents, some of which are processes
         players = []
         for seat, name in enumerate(names):
-            player = stack.enter_context(agents.make(name, seed=next_seed(next_seed(seed) ^ (seat + 1))))
+            player = stack.enter_context(agents.make(name, seed=derive_agent_seed(seed, seat)))
             player.check_players(len(names))
             players.append(player)
         while not all(env.terminations.values()):
             env.step(players[env.deciding_seat].choose(env))
-    seats = [{"name": player.name, "agent": name} for player, name in zip(players, names, strict=True)]
+    seats = [{"name": player.name, "agent": player.spec or player.name} for player in players]
     return Record({**env.record(), "players": seats})
 
 
@@ -188,19 +191,32 @@ def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a game record")
-    parser.add_argument("--seat", type=int, help="the seat whose view is printed (default: the deciding seat's)")
+    parser.add_argument(
+        "--seat",
+        type=int,
+        help="the seat whose views are printed, with what it saw of each move (default: the deciding seat's views, "
+        "with all moves)",
+    )
     add_option_arguments(parser, ["ledger"], "the view")
     parser.set_defaults(run=_replay)
 
 
 def _replay(chosen: argparse.Namespace) -> None:
     record = records.load(Path(chosen.file))
-    moves = iter([*record["actions"], None])
-    for env in records.replay(record, ledger=chosen.ledger):
+    for index, (env, events) in enumerate(replay_with_events(record, ledger=chosen.ledger)):
         seat = env.deciding_seat if chosen.seat is None else chosen.seat
-        print(describe(seat_view(env.states, 0, seat, env.options.ledger)))
-        if (move := next(moves)) is not None:
-            print(f"\n>>> {move[0]}: {move[1]}\n")
+        view = describe(seat_view(env.states, 0, seat, env.options.ledger))
+        if index > 0:
+            print(f"\n{_describe_move(env, events, chosen.seat)}\n")
+        print(view)
+
+
+def _describe_move(env: RawEnv, events: list[Event], seat: int | None) -> str:
+    """Return the last move, or the lines of the log that a seat may see of it: closed bids are hidden from others."""
+    if seat is None:
+        player, action = env.history[-1]
+        return f">>> player_{player}: {NAMES[action]}"
+    return "\n".join(f">>> {format_line(line, env.options.num_players)}" for line in log_lines(see(events, seat)))
 
 
 # symphony9 schema

@@ -154,7 +154,10 @@ class _CompilationNotice(event.Listener):
             return
         self._is_printed = True
         cached = f"cached in {_FOLDER}" if _CACHED else f"not cached: {_FOLDER} is not writable"
-        print(f"symphony9_env: compiling the rules for the first time takes some seconds ({cached})", file=sys.stderr)
+        print(
+            f"symphony9_env: compiling the rules that are used for the first time takes 10 to 60 s ({cached})",
+            file=sys.stderr,
+        )
 
     def on_end(self, compiling: Any) -> None:
         pass

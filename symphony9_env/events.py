@@ -94,8 +94,8 @@ def _read_row(row: list[int]) -> Event:
     return Event(
         kind=KINDS[row[KIND]],
         phase=DECISIONS[row[PHASE]],
-        player=_some(row[PLAYER]),
-        board=_some(row[BOARD]),
+        player=_none_if_missing(row[PLAYER]),
+        board=_none_if_missing(row[BOARD]),
         musician=None if row[MUSICIAN] == NONE else MUSICIANS[row[MUSICIAN]],
         # A revealed token and a total may be negative: only kinds without an amount have NONE there.
         amount=row[AMOUNT] if KINDS[row[KIND]] in _KINDS_WITH_AMOUNT else None,
@@ -116,7 +116,7 @@ _KINDS_WITH_AMOUNT: Final = frozenset(KINDS) - {
 }
 
 
-def _some(number: int) -> int | None:
+def _none_if_missing(number: int) -> int | None:
     return None if number == NONE else number
 
 

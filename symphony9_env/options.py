@@ -9,8 +9,8 @@ settings, OpenSpiel parameters and web forms are derived from the fields of thes
 
 from __future__ import annotations
 
-import difflib
 import inspect
+import math
 import operator
 import os
 import secrets
@@ -21,6 +21,7 @@ from typing import Any, Final, TypedDict, TypeVar, Unpack
 from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS, Components, load_components
 from symphony9_env.rewards import REWARDS
 from symphony9_env.rules.chance import MAX_SEED, SEED_BITS
+from symphony9_env.suggestions import suggest
 
 TRACKS: Final = ("historical", "random")
 SCORING: Final = ("random", "A", "B")
@@ -52,12 +53,12 @@ class Variant:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "num_players", check_num_players(self.num_players))
-        _check_choices(self, exclude=("num_players", "scoring"))
+        check_fields(self, exclude=("scoring",))
         if isinstance(self.scoring, Mapping):
             object.__setattr__(self, "scoring", check_assignment(self.scoring, self.num_players))
-        else:
-            _check_choice("scoring", self.scoring, SCORING, "or a full assignment such as {'handel': '4A', ...}")
+        elif not isinstance(self.scoring, str) or self.scoring not in SCORING:
+            allowed = f"{_list_choices(SCORING)}, or a full assignment such as {{'handel': '4A', ...}}"
+            raise ValueError(f"scoring={self.scoring!r}; allowed: {allowed}")
 
     def load_components(self) -> Components:
         """Return the game components: the shipped ones, or those of the component file."""
@@ -88,7 +89,9 @@ class EnvOptions:
     )
 
     def __post_init__(self) -> None:
-        _check_choices(self, exclude=("variant",))
+        if not isinstance(self.variant, Variant):
+            raise ValueError(f"variant={self.variant!r}; allowed: a Variant")
+        check_fields(self, exclude=("variant",))
 
     @property
     def num_players(self) -> int:
@@ -125,15 +128,16 @@ VARIANT_NAMES: Final = tuple(option.name for option in VARIANT_FIELDS)
 OPTION_NAMES: Final = tuple(option.name for option in OPTION_FIELDS)
 
 
-def make_options(**options: Unpack[OptionValues]) -> EnvOptions:
-    """Return checked options; an unknown name is refused with the nearest known one."""
+def make_options(more_names: tuple[str, ...] = (), /, **options: Unpack[OptionValues]) -> EnvOptions:
+    """Return checked options; an unknown name is refused with the nearest known one.
+
+    `more_names` are further keywords of the caller, for that message.
+    """
     if unknown := [name for name in options if name not in OPTION_NAMES]:
-        near = difflib.get_close_matches(unknown[0], OPTION_NAMES, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        allowed = (*OPTION_NAMES, *more_names)
         # "unexpected keyword argument" is Python's own wording, which some libraries look for.
-        reason = f"got an unexpected keyword argument {unknown[0]!r}"
-        allowed = OPTION_NAMES if "render_mode" in unknown else (*OPTION_NAMES, "render_mode")  # a batch has none
-        raise TypeError(f"{reason}: unknown option; {hint}allowed: {_join(allowed)}")
+        reason = f"got an unexpected keyword argument {unknown[0]!r}: unknown option"
+        raise TypeError(f"{reason}; {suggest(unknown[0], allowed)}allowed: {_join(allowed)}")
     given: dict[str, Any] = dict(options)
     variant = Variant(**{name: given.pop(name) for name in VARIANT_NAMES if name in given})
     return EnvOptions(variant, **given)
@@ -158,13 +162,7 @@ def with_option_signature(callable_: F) -> F:
 
 def check_num_players(value: Any) -> int:
     """Return a number of players as an int, or raise a ValueError."""
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = -1
-    if count not in PLAYER_COUNTS or isinstance(value, bool):
-        raise ValueError(f"num_players={value!r}; allowed: {_join(PLAYER_COUNTS)}")
-    return count
+    return Variant(num_players=value).num_players
 
 
 def check_assignment(scoring: Mapping[str, str], num_players: int, name: str = "scoring") -> dict[str, str]:
@@ -199,22 +197,88 @@ def draw_seed() -> int:
     return secrets.randbits(SEED_BITS)
 
 
-def _check_choices(options: Variant | EnvOptions, exclude: tuple[str, ...]) -> None:
-    """Check the flags, and the options whose allowed values can be listed."""
+# The checks that follow from a field. The type of its default is the type of the option; an option whose default is
+# None is a path.
+
+
+def option_type(option: Field[Any]) -> type[Any]:
+    """Return the type that an option's value has in text, as in a command or a form: bool, int, float or str."""
+    kind = type(option.default)
+    return kind if kind in (bool, int, float) else str
+
+
+def parse_option(option: Field[Any], value: Any) -> Any:
+    """Return the number that a text stands for, if the option is a number; any other value as it is, to be checked."""
+    if isinstance(value, str) and option_type(option) in (int, float):
+        try:
+            return option_type(option)(value)
+        except ValueError:
+            return value
+    return value
+
+
+def check_option(option: Field[Any], value: Any) -> Any:
+    """Return an option's value in the type of its default, or raise a ValueError that lists what is allowed."""
+    choices = option.metadata["choices"]
+    expected, convert = _TYPES[type(option.default)]
+    try:
+        checked = convert(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices) or expected}") from None
+    if choices and checked not in choices:
+        raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices)}")
+    return checked
+
+
+def check_fields(options: Any, exclude: tuple[str, ...] = ()) -> None:
+    """Check the options that are the fields of a dataclass, and give each the type of its default."""
     for option in fields(options):
-        value = getattr(options, option.name)
-        if option.name in exclude:
-            continue
-        if option.metadata["choices"]:
-            _check_choice(option.name, value, option.metadata["choices"])
-        elif isinstance(option.default, bool) and not isinstance(value, bool):
-            raise ValueError(f"{option.name}={value!r}; allowed: True, False")
+        if option.name not in exclude:
+            object.__setattr__(options, option.name, check_option(option, getattr(options, option.name)))
 
 
-def _check_choice(name: str, value: Any, allowed: tuple[str, ...], more: str = "") -> None:
-    if not isinstance(value, str) or value not in allowed:
-        choices = ", ".join(repr(choice) for choice in allowed)
-        raise ValueError(f"{name}={value!r}; allowed: {choices}{', ' + more if more else ''}")
+def _as_flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def _as_float(value: Any) -> float:
+    if isinstance(value, bool | str) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
+
+
+def _as_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _as_path(value: Any) -> str | os.PathLike[str] | None:
+    if not isinstance(value, str | os.PathLike | None):
+        raise TypeError
+    return value
+
+
+# By the type of the default: what is allowed, in words, and the function that converts a value or raises an error.
+_TYPES: Final[dict[type[Any], tuple[str, Callable[[Any], Any]]]] = {
+    bool: ("True, False", _as_flag),
+    int: ("a whole number", _as_int),
+    float: ("a finite number", _as_float),
+    str: ("a text", _as_text),
+    type(None): ("a path, or None", _as_path),
+}
+
+
+def _list_choices(choices: tuple[Any, ...] | None) -> str:
+    return ", ".join(repr(choice) for choice in choices or ())
 
 
 def _join(values: tuple[Any, ...]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symphony9_env.components import PLAYER_COUNT_RULES
+from symphony9_env.names import agent_name
 from symphony9_env.rules.scoring import NUM_SOURCES, SOURCES, score
 from symphony9_env.rules.state import NUM_BOARDS, NUM_MUSICIANS, SIXTHS, States
 
@@ -38,7 +39,7 @@ def score_sheet(states: States, index: int = 0) -> dict[str, ScoreLine]:
     num_players = int(states["num_players"][index])
     sources = (*PLAYER_COUNT_RULES[num_players].musicians, *SOURCES[NUM_MUSICIANS:])
     return {
-        f"player_{player}": ScoreLine(
+        agent_name(player): ScoreLine(
             total=float(points[player] / SIXTHS),
             breakdown={source: float(sheet[player, SOURCES.index(source)] / SIXTHS) for source in sources},
             rank=int(ranks[player]),

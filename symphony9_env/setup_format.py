@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from symphony9_env.components import (
     check_track,
     scoring_method,
 )
+from symphony9_env.names import agent_name
 from symphony9_env.options import Variant, check_assignment
 from symphony9_env.rules.setup import begin
 from symphony9_env.rules.state import BOX, NONE, NUM_ROUNDS, SIXTHS, States, game_at, new_states
@@ -53,6 +55,11 @@ def pack_box(variant: Variant) -> Box:
             contents.board_cubes[board, side, : len(spaces)] = [space[1] for space in spaces]
     _pack_scoring(contents, rules, variant.scoring)
     return box
+
+
+def hash_box(box: Box) -> str:
+    """Return a hash of everything that games are dealt from."""
+    return hashlib.sha256(box.tobytes()).hexdigest()[:16]
 
 
 def _pack_scoring(contents: Any, rules: PlayerCountRules, scoring: str | Mapping[str, str]) -> None:
@@ -182,7 +189,7 @@ def _check_starting_cubes(cubes: Any, start: int, rules: PlayerCountRules) -> li
     for board, names in enumerate(cubes):
         offset = (board - start) % rules.num_players if board < rules.num_players else board
         count = rules.starting_cubes[offset]
-        who = f"player_{board}" if board < rules.num_players else "the bot"
+        who = agent_name(board) if board < rules.num_players else "the bot"
         if not isinstance(names, list | tuple) or len(names) != count:
             raise ValueError(f"setup: starting_cubes of {who}: {names!r}; the chart gives {count}")
         for name in names:

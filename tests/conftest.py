@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from symphony9_env.agents import registry
 from tests.web.report import LINES
 
 
@@ -13,6 +15,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the measurements that tests reported."""
     for line in LINES:
         terminalreporter.write_line(line)
+
+
+@pytest.fixture(autouse=True)
+def no_agents_registered_by_other_tests() -> Iterator[None]:
+    """Forget the agents that a test, or an example in the docs, registers."""
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
 
 
 @pytest.fixture

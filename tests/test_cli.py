@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symphony9_env import records, schemas, symphony9_v0
+from symphony9_env import agents, records, schemas, symphony9_v0
+from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.cli import main
+from symphony9_env.replay.commentators import Commentators
 
 
 def test_record_writes_a_game_that_replay_shows(
@@ -59,6 +61,31 @@ def test_agents_play_the_recorded_game(named: str, capsys: pytest.CaptureFixture
     names = ["planner", "greedy", "random"] if "," in named else [named] * 3
     assert record["players"] == [{"name": name, "agent": name} for name in names]
     assert len(list(records.replay(record))) == len(record["actions"]) + 1
+
+
+def test_a_record_has_the_name_of_an_agent_and_how_it_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["record", "--num-players", "2", "--agents", "mine=policy,greedy", "--out", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["players"] == [{"name": "mine", "agent": "policy"}, {"name": "greedy", "agent": "greedy"}]
+    own, other = Commentators(record, None, 0).policies
+    assert own is not None
+    assert other is None
+
+
+def test_a_name_with_a_comma_is_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    named = 'greedy,"mine=stdio:x --levels 1,2"'
+    assert main(["record", "--num-players", "3", "--agents", named, "--out", "-"]) == 2
+    assert "--agents: 2 agents; allowed: one for all seats, or 3" in capsys.readouterr().err
+
+
+def test_every_seat_s_agent_has_its_own_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["record", "--seed", "7", "--num-players", "2", "--agents", "random", "--out", "-"])
+    env = symphony9_v0.raw_env(num_players=2)
+    env.reset(seed=7)
+    players = [agents.make("random", seed=derive_agent_seed(7, seat)) for seat in range(2)]
+    while not all(env.terminations.values()):
+        env.step(players[env.deciding_seat].choose(env))
+    assert json.loads(capsys.readouterr().out)["actions"] == env.record()["actions"]
 
 
 def test_schema_prints_a_format_or_all_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +135,26 @@ def test_replay_as_one_seat_saw_it(tmp_path: Path, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     assert "You are player_2" in shown
     assert "You are player_0" not in shown
+
+
+def test_replay_as_one_seat_saw_it_does_not_show_closed_hands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two games that differ in one bid of another seat look the same until the hands open."""
+    env = symphony9_v0.raw_env(num_players=2)
+    env.reset(seed=7)
+    while env.decision != "bid":
+        env.step(int(np.flatnonzero(env.action_mask)[0]))
+    seat = 1 - env.deciding_seat
+    texts = []
+    for bid in ("bid 0", "bid 3"):
+        record = env.record()
+        record["actions"].append([env.agent_selection, bid])
+        records.save(record, tmp_path / "game.json")
+        assert main(["replay", str(tmp_path / "game.json"), "--seat", str(seat)]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert f">>> player_{1 - seat}: closes a hand" in texts[0]
 
 
 @pytest.mark.parametrize(

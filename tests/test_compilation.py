@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import symphony9_env
+from symphony9_env import agents
+from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues
 from symphony9_env.views import resample
@@ -32,7 +34,7 @@ GAMES: list[OptionValues] = [
 
 
 def digest_of_games() -> str:
-    """Everything that whole games show: observations, masks, states, rewards, resampled states, results."""
+    """Everything that whole games show: observations, masks, states, rewards, resampled states, results, agents."""
     digest = hashlib.sha256()
     for seed, options in enumerate(GAMES):
         env = RawEnv(**options)
@@ -45,6 +47,10 @@ def digest_of_games() -> str:
             digest.update(env.state().tobytes() + repr(sorted(env.rewards.items())).encode())
             digest.update(resample(env.states, 0, np.random.default_rng(seed)).tobytes())
         digest.update(repr((sorted(env.infos.items()), env.record())).encode())
+    for num_players in PLAYER_COUNTS:  # an agent's choice depends on a hash of what it may know
+        env = RawEnv(num_players=num_players)
+        env.reset(seed=1)
+        digest.update(repr([agents.make(name, seed=1).choose(env) for name in ("random", "planner")]).encode())
     return digest.hexdigest()
 
 

@@ -23,7 +23,7 @@ from tools.docs_tables import ENVIRONMENT, regenerate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 PAGES_WITH_CODE = ("README.md", "docs/agents.md", "docs/environment.md", "docs/evaluation.md", "docs/formats.md")
 TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examples", "tests")
 MAX_PROSE_WIDTH = 120
@@ -103,6 +103,7 @@ def test_every_ruling_is_documented_and_tested() -> None:
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "rules").glob("test_*.py"))
     for number in range(1, 17):
         assert f"**R{number}.**" in rules
+        assert f"| R{number} |" in rules
         assert re.search(rf"def test_r{number}_", tests), f"R{number}"
 
 
@@ -124,6 +125,8 @@ def test_code_in_the_docs_runs(page: str, tmp_path: Path, monkeypatch: pytest.Mo
             exec(block, names)
     if page == "README.md":
         assert "final score" in output.getvalue()
+        (sample,) = re.findall(r"```text\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S)
+        assert set(sample.splitlines()) <= set(output.getvalue().splitlines())
     if page == "docs/environment.md":
         assert "Your decision, take" in output.getvalue()
         assert "cube_taken 2 handel" in output.getvalue()
@@ -147,6 +150,13 @@ def test_examples_in_docstrings_hold(path: Path) -> None:
     parts = path.relative_to(ROOT).with_suffix("").parts
     module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("tool", ["docs_tables", "golden", "schemas"])
+def test_help_of_a_generator_writes_nothing(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        importlib.import_module(f"tools.{tool}").main(["--help"])
+    assert f"python -m tools.{tool}" in capsys.readouterr().out
 
 
 # Links.

@@ -139,6 +139,7 @@ def edited(record: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
         (("result", "scores", 0), 999.0, r"record, after action \d+: result has scores"),
         (("result", "scores", 0), float("nan"), "result has scores"),
         (("result", "scores", 0), "12", "result has scores"),
+        pytest.param(("result", "scores", 0), 10**400, "result has scores", id="huge score"),
         (("result", "scores"), [], "result has scores"),
         (("result", "winners"), [], "result has winners"),
         (("result",), {}, "result must hold"),
@@ -201,6 +202,7 @@ def test_files_that_are_no_records_are_refused(record: dict[str, Any], tmp_path:
     for content, message in [
         (records.dumps(record)[:300].encode(), "not a JSON file"),
         (b"\xff\xfe\x00", "not a JSON file"),
+        (b"1" * 5000, "not a JSON file"),
         (b"[1, 2]", "must be a JSON object"),
         (b"{}", "format is None"),
     ]:

@@ -8,6 +8,7 @@ are current.
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -99,5 +100,13 @@ def regenerate(text: str) -> str:
     return text
 
 
-if __name__ == "__main__":
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    argparse.ArgumentParser(
+        prog="python -m tools.docs_tables", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args(arguments)
     ENVIRONMENT.write_text(regenerate(ENVIRONMENT.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,8 @@ them, and fails if the games together miss a phase, bonus, penalty or scoring ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -187,7 +188,11 @@ def must_reach() -> set[str]:
     return {*asked, *choices, *concerts, *penalties, *tiles, "death"}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    argparse.ArgumentParser(
+        prog="python -m tools.golden", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args(arguments)
     for game in GAMES:
         path = FOLDER / f"{game.name}.txt"
         path.write_text(play(game).text, encoding="utf-8", newline="\n")

@@ -7,9 +7,10 @@ writes them to FOLDER, by default docs/figures.
 
 from __future__ import annotations
 
+import argparse
 import io
-import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -47,7 +48,7 @@ def save_screenshot(browser: Browser, url: str, path: Path, width: int, height: 
     screen.context.close()
 
 
-def main(figures: Path = FIGURES) -> None:
+def save_all(figures: Path) -> None:
     """Make all screenshots."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         store = TableStore(folder)
@@ -68,5 +69,14 @@ def main(figures: Path = FIGURES) -> None:
         save_screenshot(browser, f"{page.as_uri()}#0,62", figures / "watch.png", 1280, 1000)
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.page_figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=FIGURES, help="where to write the screenshots")
+    save_all(parser.parse_args(arguments).folder)
+
+
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]))
+    main()

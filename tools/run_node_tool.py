@@ -8,6 +8,7 @@ downloaded, print a notice and succeed; if the environment variable CI is "true"
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
 import shutil
@@ -63,4 +64,10 @@ def install_tools(npm: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.run_node_tool", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tool", choices=sorted(SCRIPTS))
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the tool's own arguments")
+    chosen = parser.parse_args()
+    sys.exit(main(chosen.tool, *chosen.arguments))

@@ -1,4 +1,4 @@
-"""The images in docs/environment.md: a game that the shipped policy plays against itself, in the middle and at the end.
+"""Make the images in docs/environment.md: a game of the shipped policy against itself, in the middle and at the end.
 
     python -m tools.table_figures     (or: make figures)
 
@@ -7,6 +7,8 @@ writes them to docs/figures.
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from symphony9_env import agents, symphony9_v0
@@ -17,7 +19,11 @@ from symphony9_env.views import seat_view
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    argparse.ArgumentParser(
+        prog="python -m tools.table_figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args(arguments)
     env = symphony9_v0.raw_env(num_players=4, discussion=True)
     env.reset(seed=11)
     agent = agents.make("policy", seed=1)

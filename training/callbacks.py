@@ -53,9 +53,10 @@ class TrainingCallback(BaseCallback):
         if self.num_timesteps >= self.next_evaluation:
             self.next_evaluation += self.settings.evaluation.every
             self.evaluate()
-        if self.stop_requested or time.monotonic() - self._save_time > self.settings.save_every:
+        stop = self.stop_requested  # read once: Ctrl-C can set it at any moment, and a run never stops without saving
+        if stop or time.monotonic() - self._save_time > self.settings.save_every:
             self.save()
-        self.stopped = self.stop_requested
+        self.stopped = stop
 
     def _on_step(self) -> bool:
         return not self.stopped

@@ -7,11 +7,10 @@ the file. PPO's settings have the names that stable-baselines3 gives them.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 import pydantic
 import yaml
@@ -19,22 +18,40 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from symphony9_env import agents
 from symphony9_env.agents.networks import SHAPES
-from symphony9_env.options import OPTION_FIELDS, EnvOptions, Variant, make_options
+from symphony9_env.options import EnvOptions, Variant, make_options
 from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.suggestions import suggest
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
+Weight = Annotated[float, Field(ge=0)]  # a relative probability
 Sizes = Annotated[tuple[Positive, ...], Field(max_length=8)]
 UNKNOWN_NAME: Final = ("extra_forbidden", "unexpected_keyword_argument")  # pydantic's codes, of models and dataclasses
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class GameSettings(Variant):
-    """The game and what the learner observes: options of the environment."""
+# Options of the environment that are no game settings: rewards have a section of their own.
+REWARD_OPTIONS: Final = ("reward", "shaping")
+GAME_DEFAULTS: Final = {"ledger": True}  # where training has another default than the environment
 
-    ledger: bool = dataclasses.field(
-        default=True, metadata=next(option.metadata for option in OPTION_FIELDS if option.name == "ledger")
-    )
+
+def _game_field(option: dataclasses.Field[Any]) -> tuple[str, Any, Any]:
+    """Return the name, type and field of a game setting that is an option of the environment."""
+    default = GAME_DEFAULTS.get(option.name, option.default)
+    field = dataclasses.field(default=default, metadata=option.metadata)
+    return option.name, get_type_hints(EnvOptions)[option.name], field
+
+
+if TYPE_CHECKING:
+    _GameOptions = Variant
+else:  # a variant with the other options of the environment as further fields
+    _others = ("variant", *REWARD_OPTIONS)
+    _fields = [_game_field(option) for option in dataclasses.fields(EnvOptions) if option.name not in _others]
+    _GameOptions = dataclasses.make_dataclass("_GameOptions", _fields, bases=(Variant,), frozen=True)
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GameSettings(_GameOptions):
+    """The game and what the learner observes: options of the environment."""
 
     def options(self) -> EnvOptions:
         """Return the options of the environment."""
@@ -44,7 +61,7 @@ class GameSettings(Variant):
 class Section(BaseModel):
     """A group of settings."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
 class NetworkSettings(Section):
@@ -91,9 +108,9 @@ class OpponentSettings(Section):
     Snapshots share the weight `past`; those that still beat the learner are drawn more often.
     """
 
-    latest: float = Field(0.3, ge=0, description="weight of the current policy, as of the last update")
-    past: float = Field(0.4, ge=0, description="weight of all snapshots together")
-    fixed: dict[str, float] = Field(
+    latest: Weight = Field(0.3, description="weight of the current policy, as of the last update")
+    past: Weight = Field(0.4, description="weight of all snapshots together")
+    fixed: dict[str, Weight] = Field(
         default_factory=lambda: {"planner": 0.2, "investor": 0.05, "greedy": 0.05},
         description="weights of fixed agents: any agent that agents.make accepts",
     )
@@ -152,15 +169,12 @@ class Settings(Section):
         """Check what concerns several settings, files or agents; raise a ValueError that says what is wrong."""
         self.game.load_components()
         self._check_opponents()
-        SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
+        SHAPES[self.network.kind](self.network.hidden, self.game.options().ledger)
         rollout = self.ppo.n_envs * self.ppo.n_steps
         if self.ppo.batch_size > rollout:
             raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to n_envs * n_steps = {rollout}")
 
     def _check_opponents(self) -> None:
-        for name, weight in self.opponents.fixed.items():
-            if weight < 0:
-                raise ValueError(f"opponents.fixed.{name}={weight}; allowed: 0 or more")
         if self.opponents.latest + self.opponents.past + sum(self.opponents.fixed.values()) <= 0:
             raise ValueError("opponents: all weights are 0; at least one must be positive")
         imitated = [] if self.behaviour_cloning.agent is None else [self.behaviour_cloning.agent]
@@ -186,6 +200,9 @@ def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
         raise ValueError(f"--config {path}: contains a {type(given).__name__}; expected a mapping of settings")
     for override in overrides:
         _apply_override(given, override)
+    for name, value in given.items():
+        if value is None and _is_section(getattr(Settings(), str(name), None)):
+            given[name] = {}  # a section without settings
     return parse_settings(given, f"--config {path}")
 
 
@@ -236,18 +253,34 @@ def _is_section(value: object) -> bool:
 
 
 def _apply_override(given: dict[str, Any], override: str) -> None:
-    name, equals, text = override.partition("=")
-    if not equals or not name:
+    names, text = _split_override(override)
+    if not names:
         raise ValueError(f"{override!r}; expected a setting as name=value, such as ppo.learning_rate=0.0003")
-    *sections, last = name.split(".")
+    *sections, last = names
     for section in sections:
-        given = given.setdefault(section, {})
+        if given.get(section) is None:
+            given[section] = {}
+        given = given[section]
         if not isinstance(given, dict):
             raise ValueError(f"{override!r}: {section} is not a section of settings")
     try:
         given[last] = yaml.safe_load(text)
     except yaml.YAMLError:
         raise ValueError(f"{override!r}: the value is not valid YAML") from None
+
+
+def _split_override(override: str) -> tuple[list[str], str]:
+    """Return the names in `section.name=value` or `section.name.key=value`, and the value; no names if it is neither.
+
+    A key, such as an agent `mine=agent.py:decide`, may contain dots and equals signs.
+    """
+    section, _, rest = override.partition(".")
+    name, _, rest = rest.partition(".")
+    key, equals, value = rest.rpartition("=")
+    if equals and "=" not in section + name:
+        return [section, name, key], value
+    path, equals, value = override.partition("=")
+    return (path.split("."), value) if equals and path else ([], "")
 
 
 def _describe_error(error: ValidationError) -> str:
@@ -263,6 +296,4 @@ def _describe_error(error: ValidationError) -> str:
     for part in location[:-1]:
         section = getattr(section, part)
     known = [one for one, _ in _describe_fields(type(section))]
-    near = difflib.get_close_matches(location[-1], known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown setting {name!r}; {hint}allowed: {', '.join(known)}"
+    return f"unknown setting {name!r}; {suggest(location[-1], known)}allowed: {', '.join(known)}"

@@ -111,7 +111,7 @@ def policy_class(settings: Settings) -> tuple[type[MaskableActorCriticPolicy], d
     network = settings.network
     common: dict[str, Any] = {"optimizer_kwargs": {"eps": 1e-5}}
     if network.kind == "musicians":
-        return MusiciansPolicy, {**common, "network": network, "ledger": settings.game.ledger}
+        return MusiciansPolicy, {**common, "network": network, "ledger": settings.game.options().ledger}
     layers = {"net_arch": list(network.hidden), "activation_fn": ACTIVATIONS[network.activation]}
     return MaskableActorCriticPolicy, {**common, **layers}
 
@@ -170,7 +170,7 @@ def make_card(settings: Settings, training: dict[str, Any]) -> Card:
         network=settings.network.kind,
         hidden=settings.network.hidden,
         activation=settings.network.activation,
-        ledger=settings.game.ledger,
+        ledger=settings.game.options().ledger,
         temperature=settings.temperature,
         options=settings.game.as_json(),
         training=training,

@@ -23,6 +23,7 @@ from ray.rllib.utils.torch_utils import FLOAT_MIN
 
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.integrations.rllib import FreshDealsEnv
+from symphony9_env.names import seat_number
 from symphony9_env.rules.chance import MAX_SEED, next_seed
 from training.config import OpponentSettings, Settings
 from training.network import policy_class
@@ -77,7 +78,7 @@ class Seats:
         chance = random.Random(episode.id_)
         own, same = chance.randrange(self.num_players), chance.random() < self.same_kind
         drawn = [LEARNER if chance.random() < self.latest else chance.choice(self.past) for _ in range(4)]
-        seat = int(agent.removeprefix("player_"))
+        seat = seat_number(agent)
         return LEARNER if seat == own else drawn[0 if same else seat]
 
 

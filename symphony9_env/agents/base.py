@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.engine import MAX_DECISIONS
+from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.state import GAME, OVER, States
 
 Rows = NDArray[np.int64]
@@ -139,6 +140,15 @@ def position_of(env: Any) -> Positions:
         raise ValueError("env: the game is over, nobody is to decide; call reset() first")
     position: Positions = inner
     return position
+
+
+def derive_agent_seed(seed: int, number: int) -> int:
+    """Return the seed of agent `number` among the agents of one game or tournament, whose own seed is `seed`.
+
+    >>> derive_agent_seed(7, 0)
+    7812351085431573
+    """
+    return next_seed(next_seed(seed) ^ (number + 1))
 
 
 def has_ledger(positions: Positions) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.events import EventBuffer
@@ -89,7 +89,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
         self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step
-        self.options = make_options(**options)
+        self.options = make_options(("render_mode",), **options)
         self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
         self._states = new_states(1)
@@ -162,7 +162,7 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def record(self) -> Record:
         """Return the game so far as plain JSON data; `symphony9_env.records` reads and replays it."""
-        self.require_reset("record")
+        self.require_reset("record()")
         return make_record(self._states, self._history, self._seed)
 
     def resample(self, seat: int, rng: np.random.Generator) -> Self:
@@ -170,11 +170,12 @@ class RawEnv(AECEnv[str, Observation, int]):
 
         The other players' money and furniture are kept, because a perfect memory of the payments knows them. Their
         closed hands and the tokens and bot tiles to come are drawn again. The copy's record is that of the resampled
-        game, and it has no render mode.
+        game, and it has no render mode and no event buffer.
         """
-        self.require_reset("resample")
+        self.require_reset("resample()")
         twin = copy.deepcopy(self)
         twin.render_mode = None
+        twin.event_buffer = None  # it may still hold the contents of a closed hand
         twin._seed = twin._last_seed = None  # the seed would reveal the true deal
         twin._states = resample(self._states, seat, rng)
         twin._history = replace_bids(twin._states, 0, self._history)
@@ -264,8 +265,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         return number
 
     def _list_legal(self) -> str:
-        legal = ", ".join(f"{number} {NAMES[number]}" for number in np.flatnonzero(self._mask))
-        return f"{self.agent_selection} may choose: {legal}"
+        return f"{self.agent_selection} may choose: {format_actions(np.flatnonzero(self._mask))}"
 
     def _play(self, action: int) -> None:
         agent = self.agent_selection
@@ -305,7 +305,7 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def observe(self, agent: str) -> Observation:
         """Return what an agent may know now, in new arrays; the mask of a waiting agent is all zeros."""
-        self.require_reset("observe")
+        self.require_reset("observe()")
         seat = self._seat(agent)
         if seat == self._player and self._phase != OVER:
             return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
@@ -315,7 +315,7 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def state(self) -> NDArray[np.float32]:
         """Return the complete state, hidden information included, for centralised critics; see `views.STATE_FIELDS`."""
-        self.require_reset("state")
+        self.require_reset("state()")
         state = np.empty(STATE_SIZE, np.float32)
         observe_all(self._states, 0, state)
         return state
@@ -326,7 +326,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         `ansi` returns text and `rgb_array` an image (800 by 1200 by 3). `human`, which needs no call, shows the image
         in a window, or prints the text where no window can open.
         """
-        self.require_reset("render")
+        self.require_reset("render()")
         if self.render_mode is None:
             EnvLogger.get_logger().warning("render() without a render_mode: make the environment with one")
             return None
@@ -349,10 +349,10 @@ class RawEnv(AECEnv[str, Observation, int]):
         except ValueError:
             raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
 
-    def require_reset(self, call: str) -> None:
-        """Raise an error if no game has been dealt yet."""
+    def require_reset(self, use: str) -> None:
+        """Raise an error if no game has been dealt yet; `use` names what needs one, such as "render()"."""
         if not self.has_reset:
-            raise ValueError(f"{call}() before reset(): call reset() first")
+            raise ValueError(f"{use} before reset(): call reset() first")
 
 
 def action_number(action: Any) -> int | None:

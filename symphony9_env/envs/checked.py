@@ -65,9 +65,9 @@ class CheckedEnv(RawEnv):
         self._accumulate_rewards()
         self._deads_step_first()
 
-    def require_reset(self, call: str) -> None:
+    def require_reset(self, use: str) -> None:
         if not self.has_reset:
-            raise AssertionError(f"reset() needs to be called before {call}.")
+            raise AssertionError(f"reset() needs to be called before {use}.")
 
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
         if not self.has_reset:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symphony9_env.envs.aec import RawEnv, action_number
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, check_seed, with_option_signature
+from symphony9_env.options import OptionValues, check_seed, make_options, with_option_signature
 from symphony9_env.records import Record
 from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
 from symphony9_env.rules.state import States
@@ -51,14 +51,14 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         **options: Unpack[OptionValues],
     ) -> None:
         check_render_mode(render_mode)
+        self.options = make_options(("opponents", "seat", "render_mode"), **options)
         self._env = RawEnv(**options)  # without a render mode: it would render what the deciding seat sees
-        self.options = self._env.options
         self.render_mode = render_mode
         self._renderer = Renderer(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)
         self._fixed_seat = check_seat(seat, self.options.num_players)
         self._seat = 0
-        self._has_stopped = True  # no game has been dealt, or the episode is over
+        self._has_stopped = True  # no game has been dealt, the episode is over, or an opponent has failed
         self._row = np.zeros(1, np.int64)
         self.observation_space = vector_space(observation_fields(self.options.ledger))
         self.action_space = action_space(self.options)
@@ -136,6 +136,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def _play_others(self) -> float:
         """Play the others' moves until the learner is to decide or the game is over; return the learner's reward."""
+        self._has_stopped = True  # if an opponent raises an error, the learner is not to decide
         reward = 0.0
         seats = np.array([self._seat])
         while not self._env.terminations[self._learner] and self._env.deciding_seat != self._seat:
@@ -152,7 +153,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def render(self) -> Rendered:  # type: ignore[override]
         """Render the game as the learner sees it, in the way `raw_env` does."""
-        self._env.require_reset("render")
+        self._env.require_reset("render()")
         return self._renderer.render(self._view(), self.render_mode)
 
     def _show(self) -> None:

@@ -14,7 +14,7 @@ from symphony9_env.batched import BatchedGames
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.single import ILLEGAL_REWARD
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, with_option_signature
+from symphony9_env.options import OptionValues, make_options, with_option_signature
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields, observation_size
@@ -57,11 +57,13 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         num_threads: int = 1,
         **options: Unpack[OptionValues],
     ) -> None:
+        self.closed = True  # if an argument is refused, there is nothing to close
+        self.options = make_options(("num_envs", "opponents", "seat", "num_threads"), **options)
         self._batch = BatchedGames(num_envs, num_threads=num_threads, **options)
-        self.options = self._batch.options
         if not isinstance(opponents, Opponents):
             opponents = Opponents(opponents, self.options.num_players)
         self._opponents = opponents
+        self.closed = False
         self._fixed_seat = check_seat(seat, self.options.num_players)
         self.num_envs = self._batch.num_games
         self.single_observation_space = vector_space(observation_fields(self.options.ledger))
@@ -70,6 +72,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._seats = np.zeros(self.num_envs, np.int64)
         self._rows = np.arange(self.num_envs)
+        self._is_ready = False  # whether the learner is to decide in every game
 
     @property
     def batch(self) -> BatchedGames:
@@ -91,15 +94,20 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Deal all games; without a seed, with the one that follows the last."""
+        """Deal all games; without a seed, with the one that follows the last. `options` has no effect."""
+        self._is_ready = False
         self._batch.reset(next_seed(self._batch.seed) if seed is None else seed)
         self._begin_games(self._rows)
+        self._is_ready = True
         return self._batch.observation.copy(), self._infos()
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Play the learners' actions, then the others' until each learner decides again or its game ends."""
+        if not self._is_ready:  # there was no reset, or an opponent raised an error
+            raise ValueError("step(): the learners are not to decide; call reset() first")
         given = np.asarray(actions)
         illegal = self._find_illegal(given)
+        self._is_ready = False
         rewards = np.where(illegal, ILLEGAL_REWARD, 0.0)
         infos: dict[str, Any] = {}
         if illegal.any():
@@ -113,12 +121,14 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         terminated = ended | illegal
         if terminated.any():
             self._begin_games(np.flatnonzero(terminated))
+        self._is_ready = True
         truncated = np.zeros(self.num_envs, bool)
         return self._batch.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Release the opponents' resources; `close` calls this."""
-        self._opponents.close()
+        """Release the opponents' resources; `close` calls this, also after a constructor that failed."""
+        if hasattr(self, "_opponents"):
+            self._opponents.close()
 
     def save(self) -> bytes:
         """Return all games and the learners' seats as bytes, exactly; the opponents' own state is not saved."""
@@ -129,6 +139,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         size = self._seats.nbytes
         self._batch.load(data[size:])
         self._seats[:] = np.frombuffer(data[:size], np.int64)
+        self._is_ready = True
 
     def _find_illegal(self, actions: NDArray[Any]) -> Flags:
         if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):

@@ -120,7 +120,8 @@ class Symphony9State(pyspiel.State):
         super().__init__(game)
         self.game = game
         self.states = new_states(1)
-        self.seed: int | None = None  # of the deal; None before it
+        self.is_dealt = False
+        self.seed: int | None = None  # of the deal; None before it and in a resampled state
         self.public_setup = ""  # what everybody sees of the deal, as JSON
         self._players = self._actions = b""  # of the moves so far; bytes are cheap to clone
 
@@ -131,17 +132,17 @@ class Symphony9State(pyspiel.State):
 
     def record(self) -> Record:
         """Return the game so far as plain JSON data, as `raw_env().record()` does."""
-        if self.seed is None:
+        if not self.is_dealt:
             raise ValueError("record() before the deal: apply a chance outcome first")
         return make_record(self.states, self.moves, self.seed)
 
     def current_player(self) -> Any:
-        if self.seed is None:
+        if not self.is_dealt:
             return pyspiel.PlayerId.CHANCE
         return pyspiel.PlayerId.TERMINAL if self.is_terminal() else int(self.states["player"][0])
 
     def is_terminal(self) -> bool:
-        return bool(self.seed is not None and self.states["phase"][0] == OVER)
+        return bool(self.is_dealt and self.states["phase"][0] == OVER)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         return self.game.deals
@@ -150,7 +151,8 @@ class Symphony9State(pyspiel.State):
         return list(legal_numbers(self.states, 0)) if player == self.current_player() else []
 
     def _apply_action(self, action: int) -> None:
-        if self.seed is None:
+        if not self.is_dealt:
+            self.is_dealt = True
             self.seed = self.game.first_seed + action
             deal(self.game.box, self.states, 0, np.uint64(self.seed))
             self.public_setup = _format_public_setup(self.states)
@@ -166,25 +168,28 @@ class Symphony9State(pyspiel.State):
         rewards = np.zeros(SEATS)
         if self.is_terminal():
             points, ranks = np.zeros(SEATS, np.int64), np.zeros(SEATS)
-            compute_rewards(self.states, 0, self.game.options.reward_kind, False, points, ranks, rewards)
+            compute_rewards(self.states, 0, self.game.options.reward_kind, 0.0, points, ranks, rewards)
         return [float(reward) for reward in rewards[: self.game.options.num_players]]
 
     def resample_from_infostate(self, player_id: int, sampler: Callable[[], float]) -> Symphony9State:
         """Return a state that this player can't tell from the true one; `sampler` draws numbers from 0 to 1.
 
-        The others' money and furniture are kept, because a perfect memory of the payments knows them. `history()` of
-        the returned state still names the true deal and hands: use it for search, and do not serialize it.
+        The others' money and furniture are kept, because a perfect memory of the payments knows them. The returned
+        state has no seed. OpenSpiel's own `history()` of it still names the true deal and hands: use it for search, and
+        do not serialize it.
         """
         twin: Symphony9State = self.clone()
-        if self.seed is not None:
+        if self.is_dealt:
+            twin.seed = None  # it would reveal the true deal
             twin.states = resample(self.states, player_id, np.random.default_rng(int(sampler() * 2**53)))
             twin._actions = bytes(action for _, action in replace_bids(twin.states, 0, self.moves))
         return twin
 
     def __str__(self) -> str:
-        if self.seed is None:
+        if not self.is_dealt:
             return "before the deal"
-        return f"deal {self.seed}: " + ", ".join(f"player_{player} {NAMES[action]}" for player, action in self.moves)
+        deal_name = "resampled deal" if self.seed is None else f"deal {self.seed}"
+        return f"{deal_name}: " + ", ".join(f"player_{player} {NAMES[action]}" for player, action in self.moves)
 
 
 def _format_public_setup(states: States) -> str:
@@ -217,7 +222,7 @@ class Observer:
 
     def set_from(self, state: Symphony9State, player: int) -> None:
         self.tensor.fill(0)
-        if state.seed is None:
+        if not state.is_dealt:
             return
         observe(state.states, 0, player, self._observation)
         if self._perfect_recall:
@@ -231,7 +236,7 @@ class Observer:
                 self.dict["moves"][index] = (mover - player) % count, (action or 0) / len(NAMES), is_known
 
     def string_from(self, state: Symphony9State, player: int) -> str:
-        if state.seed is None:
+        if not state.is_dealt:
             return f"player_{player} before the deal"
         if not self._perfect_recall:
             return describe(seat_view(state.states, 0, player, self._ledger))

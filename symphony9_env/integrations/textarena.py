@@ -28,7 +28,7 @@ from symphony9_env.options import OptionValues
 from symphony9_env.records import Record
 from symphony9_env.rules.state import OVER
 from symphony9_env.views import SeatView, describe, seat_view
-from symphony9_env.views.game_log import log_lines
+from symphony9_env.views.game_log import format_line, log_lines
 from symphony9_env.views.rules_summary import summarize_rules
 
 ENV_ID: Final = "Symphony9-v0"
@@ -100,16 +100,10 @@ class Symphony9TextEnv(ta.Env):
             self.state.add_observation(message, ta.ObservationType.GAME_ACTION_DESCRIPTION, to_id=seat)
 
     def _describe_events(self, events: Sequence[SeenEvent], speech: str) -> str:
-        lines = [
-            line["text"] if line["seat"] is None else f"{self._name(line['seat'])}: {line['text']}"
-            for line in log_lines(events)
-        ]
+        lines = [format_line(line, self.state.num_players) for line in log_lines(events)]
         if speech:  # the first line is the announcement
             lines[0] += f' and says: "{speech[:MAX_SPEECH]}"'
         return "\n".join(lines)
-
-    def _name(self, seat: int) -> str:
-        return f"player_{seat}" if seat < self.state.num_players else "bot"
 
     def _continue(self) -> None:
         if self.game.states["phase"][0] == OVER:

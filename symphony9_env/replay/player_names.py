@@ -20,4 +20,10 @@ def number_duplicates(names: list[str]) -> list[str]:
     >>> number_duplicates(["greedy", "Ann", "greedy"])
     ['greedy 1', 'Ann', 'greedy 3']
     """
-    return [f"{name[: MAX_NAME - 2]} {seat}" if names.count(name) > 1 else name for seat, name in enumerate(names, 1)]
+    while len(set(names)) < len(names):  # a new name may be one that another seat already has
+        is_repeated = [names.count(name) > 1 for name in names]
+        names = [
+            f"{name[: MAX_NAME - 2]} {seat}" if repeated else name
+            for seat, (name, repeated) in enumerate(zip(names, is_repeated, strict=True), 1)
+        ]
+    return names

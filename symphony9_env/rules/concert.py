@@ -32,7 +32,7 @@ from symphony9_env.rules.state import (
     TOO_MUCH,
     Game,
 )
-from symphony9_env.rules.tracks import fame
+from symphony9_env.rules.tracks import fame, num_cubes_left
 
 MEDIUM_BONUS = 5
 
@@ -74,10 +74,13 @@ def open_hands(game: Game, events: Any) -> None:
 
 @rule
 def _report_bonuses_and_penalties(game: Game, events: Any) -> None:
-    """Report what the outcome entitles or obliges players to; the medium bonus is reported when it is paid."""
+    """Report what the outcome entitles or obliges players to; the medium bonus is reported when it is paid.
+
+    A bonus that has no effect is not reported.
+    """
     if events is not None:
         for player in range(game.num_players):
-            if wins_bonus(game, player, LOW) or wins_bonus(game, player, HIGH):
+            if may_keep_cube(game, player) or may_take_bonus(game, player):
                 emit(events, game, BONUS_AWARDED, player, NONE, 0, NONE)
             if is_punished(game, player):
                 emit(events, game, PENALTY_IMPOSED, player, NONE, min(penalty(game), num_cubes(game, player)), NONE)
@@ -176,6 +179,18 @@ def cubes_to_keep(game: Game, player: int) -> int:
         if game.performing[musician] and cubes(game, player, musician) > 0:
             musicians |= 1 << musician
     return musicians
+
+
+@rule
+def may_keep_cube(game: Game, player: int) -> bool:
+    """Return whether a player wins the low bonus and has a cube that it can save (R13)."""
+    return wins_bonus(game, player, LOW) and cubes_to_keep(game, player) != 0
+
+
+@rule
+def may_take_bonus(game: Game, player: int) -> bool:
+    """Return whether a player wins the high bonus and a cube is left to take."""
+    return wins_bonus(game, player, HIGH) and num_cubes_left(game) > 0
 
 
 @rule

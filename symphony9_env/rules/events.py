@@ -32,7 +32,7 @@ KINDS: Final[tuple[str, ...]] = (
     "hand_opened",  # board; amount: the contribution; furniture: the token in it
     "concert_resolved",  # amount: the total; outcome
     "musician_performed",  # musician: in a concert that succeeded
-    "bonus_awarded",  # board; amount: the money of a medium class bonus, else 0
+    "bonus_awarded",  # board; amount: the money of a medium class bonus, else 0; only if the bonus has an effect
     "penalty_imposed",  # board; amount: the cubes to discard
     "income_paid",  # board, musician; amount
     "cube_returned",  # board, musician: a cube given up for income

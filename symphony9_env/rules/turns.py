@@ -12,13 +12,13 @@ from typing import Any
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes, seat_of_turn
 from symphony9_env.rules.concert import (
-    cubes_to_keep,
     is_punished,
     is_success,
+    may_keep_cube,
+    may_take_bonus,
     open_hands,
     pay_income,
     penalty,
-    wins_bonus,
 )
 from symphony9_env.rules.events import (
     BUDGET_REVEALED,
@@ -34,9 +34,7 @@ from symphony9_env.rules.state import (
     CONTRIBUTE,
     DISCUSS,
     GIVE_UP,
-    HIGH,
     KEEP_CUBE,
-    LOW,
     NONE,
     NUM_ROUNDS,
     OVER,
@@ -81,9 +79,9 @@ def num_decisions(game: Game, player: int) -> int:
     if phase == DISCUSS:
         return 1 if game.discussion else 0
     if phase == KEEP_CUBE:
-        return 1 if wins_bonus(game, player, LOW) and cubes_to_keep(game, player) != 0 else 0  # R13
+        return 1 if may_keep_cube(game, player) else 0  # R13
     if phase == TAKE_BONUS:
-        return 1 if wins_bonus(game, player, HIGH) and num_cubes_left(game) > 0 else 0
+        return 1 if may_take_bonus(game, player) else 0
     if phase == GIVE_UP:
         return min(penalty(game), num_cubes(game, player)) if is_punished(game, player) else 0
     return 1 if has_furniture(game, player) else 0  # SELL_LAST (R8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, NO_TOKEN, PASS, SELL
+from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, NO_TOKEN, PASS, SELL, musician_of
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, MUSICIANS
 from symphony9_env.rules.game import SECOND_TURN_PRICE, THIRD_TURN_PRICE
 from symphony9_env.views.seat import Musician, SeatView
@@ -58,7 +58,7 @@ def _describe_bid(total: int, token: int) -> Choice:
 
 
 def _describe_cube(view: SeatView, action: int) -> Choice:
-    row = action % KEEP
+    row = musician_of(action)
     name = MUSICIANS[row].capitalize()
     held = view.boards[0].earlier_cubes[row] + view.boards[0].new_cubes[row]
     if action >= DISCARD:

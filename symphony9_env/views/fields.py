@@ -113,8 +113,14 @@ _COMMON_ROWS: Final[list[_Row]] = [
     ("pending", (1,), 0, 1, f"decisions left in this turn, this one included, / {FREE_CUBES}"),
     ("fame", (_M, NUM_CLASSES), 0, 1, "one-hot: low, medium, high"),
     ("scoring", (_M, len(SCORING_METHODS)), 0, 1, "one-hot: what his scoring tile counts (1, 2A, 2B ... 5B, 6)"),
-    ("budget_token", (len(BUDGET_VALUES),), 0, 1, "one-hot: this round's token, -2, 0, +2; zeros before it is shown"),
-    ("budget_seen", (len(BUDGET_VALUES),), 0, 1, f"tokens shown so far of -2, 0, +2, / {SEEN_UNIT}"),
+    (
+        "budget_token",
+        (len(BUDGET_VALUES),),
+        0,
+        1,
+        "one-hot: this round's royal budget token, -2, 0, +2; zeros before it is revealed",
+    ),
+    ("budget_seen", (len(BUDGET_VALUES),), 0, 1, f"budget tokens revealed so far of -2, 0, +2, / {SEEN_UNIT}"),
     ("successes", (1,), 0, 1, f"successful concerts so far, / {NUM_ROUNDS}"),
     ("performers", (1,), 0, 1, f"performers so far, / {PERFORMERS_UNIT}"),
     ("outcome", (len(OUTCOMES),), 0, 1, "one-hot: last concert (" + ", ".join(OUTCOMES) + "); zeros before it"),
@@ -126,11 +132,11 @@ _SEAT_ROWS: Final[list[_Row]] = [
     ("to_decide", (_S,), 0, 1, "one-hot by seat: who is to decide; zeros when the game is over"),
     ("start_player", (_S,), 0, 1, "one-hot by seat: this round's start player"),
     ("hand", (2,), 0, 1, f"own closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
-    ("hand_token", (_F,), 0, 1, "the token in it"),
+    ("hand_token", (_F,), 0, 1, "the piece of furniture in it: $4, $6, $8"),
     ("sales", (_S, _F), 0, 1, "furniture sold this round, by seat"),
     ("announced", (_S, 2), 0, 1, f"by seat: 1 if an amount was announced this round, the amount / {MAX_CONTRIBUTION}"),
     ("kept", (_S, _M), 0, 1, "cube that the low bonus saves, until income is paid"),
-    ("contribution_token", (_S, _F), 0, 1, "furniture in it"),
+    ("contribution_token", (_S, _F), 0, 1, "by seat: the piece of furniture in the contribution to the last concert"),
 ]
 
 _BOARD_ROWS: Final[list[_Row]] = [
@@ -141,7 +147,7 @@ _BOARD_ROWS: Final[list[_Row]] = [
         MONEY_SHOWN / MONEY_UNIT,
         f"own, / {MONEY_UNIT}; at most {MONEY_SHOWN} is shown",
     ),
-    ("furniture", (_F,), 0, 1, "own unsold tokens: $4, $6, $8"),
+    ("furniture", (_F,), 0, 1, "own unsold furniture: $4, $6, $8"),
     (
         "earlier_cubes",
         (_S, _M),
@@ -162,19 +168,19 @@ _BOARD_ROWS: Final[list[_Row]] = [
 
 _LEDGER_ROWS: Final[list[_Row]] = [
     ("others_money", (_S - 1,), 0, MONEY_SHOWN / MONEY_UNIT, "of the other seats, clockwise, as `money`"),
-    ("others_furniture", (_S - 1, _F), 0, 1, "their unsold tokens: $4, $6, $8"),
+    ("others_furniture", (_S - 1, _F), 0, 1, "their unsold furniture: $4, $6, $8"),
 ]
 
 _HIDDEN_ROWS: Final[list[_Row]] = [
     ("all_hands", (_S, 2), 0, 1, f"every seat's closed hand: 1 if there is one, its total / {MAX_CONTRIBUTION}"),
-    ("all_hand_tokens", (_S, _F), 0, 1, "the token in it"),
-    ("all_budget", (NUM_ROUNDS,), -1, 1, f"every round's token, those to come too, / {TOKEN_UNIT}"),
+    ("all_hand_tokens", (_S, _F), 0, 1, "the piece of furniture in it: $4, $6, $8"),
+    ("all_budget", (NUM_ROUNDS,), -1, 1, f"every round's budget token, those to come too, / {TOKEN_UNIT}"),
     (
         "all_bot_tiles",
         (NUM_ROUNDS, NUM_CLASSES),
         0,
         MAX_BOT_AMOUNT / MAX_CONTRIBUTION,
-        f"every round's tile, / {MAX_CONTRIBUTION}",
+        f"every round's bot tile, / {MAX_CONTRIBUTION}",
     ),
 ]
 

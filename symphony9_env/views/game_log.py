@@ -12,6 +12,7 @@ from typing import Final, TypedDict
 
 from symphony9_env.components import CLASSES
 from symphony9_env.events import SeenEvent
+from symphony9_env.names import BOT_NAME, agent_name
 
 
 class LogLine(TypedDict):
@@ -46,6 +47,18 @@ def log_lines(events: Sequence[SeenEvent]) -> list[LogLine]:
     return lines
 
 
+def format_line(line: LogLine, num_players: int) -> str:
+    """Return a line as text, with the player or the bot before it.
+
+    >>> format_line({"kind": "move", "seat": 1, "text": "closes a hand"}, 4)
+    'player_1: closes a hand'
+    """
+    seat, text = line["seat"], line["text"]
+    if seat is None:
+        return text
+    return f"{agent_name(seat) if seat < num_players else BOT_NAME}: {text}"
+
+
 def _is_income(event: SeenEvent) -> bool:
     return event.kind in ("income_paid", "cube_returned") or (event.kind == "bonus_awarded" and event.amount != 0)
 
@@ -55,12 +68,21 @@ def _income_lines(events: list[SeenEvent]) -> list[LogLine]:
     lines = []
     for board in sorted({event.board for event in events if event.board is not None}):
         own = [event for event in events if event.board == board]
-        received = sum(event.amount or 0 for event in own)
         returned = [_title(event) for event in own if event.kind == "cube_returned"]
-        parts = [f"receives ${received}"] if received else []
+        parts = _describe_payments(own)
         parts += [f"gives up a cube of {' and '.join(returned)}"] if returned else []
         lines.append(_line("income", board, ", ".join(parts)))
     return lines
+
+
+def _describe_payments(events: list[SeenEvent]) -> list[str]:
+    """Return what a board received, with the bonus that is part of it; nothing if it received nothing."""
+    received = sum(event.amount or 0 for event in events)
+    bonus = sum(event.amount or 0 for event in events if event.kind == "bonus_awarded")
+    if not bonus:
+        return [f"receives ${received}"] if received else []
+    part = "" if bonus == received else f"${bonus} of it "
+    return [f"receives ${received} ({part}as the medium class bonus)"]
 
 
 def _event_lines(event: SeenEvent, performers: list[str]) -> list[LogLine]:

@@ -17,6 +17,7 @@ from symphony9_env.components import (
     PLAYER_COUNT_RULES,
     SCORING_TILES,
 )
+from symphony9_env.names import BOT_NAME, agent_name
 from symphony9_env.rules.game import legal_actions
 from symphony9_env.rules.state import (
     DECISIONS,
@@ -52,6 +53,7 @@ class Musician:
 class Board:
     """What a seat may know of one player or of the bot."""
 
+    seat: int  # the number of players for the bot
     name: str
     earlier_cubes: tuple[int, ...]
     new_cubes: tuple[int, ...]
@@ -82,9 +84,9 @@ class SeatView:
     classes: tuple[tuple[str, int, int, int], ...]  # name, from, to, income
     seat: int
     round: int  # 1 to 6
-    start_player: str
+    start_seat: int
     decision: str
-    to_decide: str | None
+    deciding_seat: int | None  # None once the game is over
     pending: int
     budget_token: int | None
     budget_seen: tuple[int, ...]
@@ -105,7 +107,17 @@ class SeatView:
     @property
     def name(self) -> str:
         """The observer's agent name."""
-        return f"player_{self.seat}"
+        return agent_name(self.seat)
+
+    @property
+    def start_player(self) -> str:
+        """The agent name of the round's start player."""
+        return agent_name(self.start_seat)
+
+    @property
+    def to_decide(self) -> str | None:
+        """The name of the agent to decide; None once the game is over."""
+        return None if self.deciding_seat is None else agent_name(self.deciding_seat)
 
 
 def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> SeatView:
@@ -120,45 +132,77 @@ def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> Se
     num_players = int(game.num_players)
     if not 0 <= seat < num_players:
         raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
-    over = bool(game.phase == OVER)
-    shown = [int(token) for token in game.budget[: as_python(num_tokens_shown)(game)]]
-    had_concert = game.outcome != NONE
-    sheet = score_sheet(states, index)
     order = [(seat + offset) % num_players for offset in range(num_players)]
     order += [num_players] if game.has_bot else []
     return SeatView(
-        num_players=num_players,
-        limit=int(game.limit),
-        classes=tuple(
-            (name, int(game.class_from[row]), int(game.class_to[row]), int(game.income[row]))
-            for row, name in enumerate(CLASSES)
-        ),
-        seat=seat,
-        round=int(game.round_index) + 1,
-        start_player=f"player_{game.start}",
-        decision=DECISIONS[game.phase],
-        to_decide=None if over else f"player_{game.player}",
-        pending=int(game.pending),
-        budget_token=shown[-1] if len(shown) > game.round_index else None,
-        budget_seen=tuple(shown),
-        budget_left=_unseen(shown),
-        bot_tiles_seen=tuple(
-            tuple(int(amount) for amount in tile) for tile in game.bot_tiles[: as_python(num_bot_tiles_shown)(game)]
-        )
-        if game.has_bot
-        else (),
-        successes=int(game.num_successes),
-        performers=int(game.num_performers),
-        outcome=OUTCOMES[game.outcome] if had_concert else None,
-        total=int(game.total) if had_concert else None,
-        performing=tuple(name for row, name in enumerate(_musicians(game)) if game.performing[row]),
+        **_see_rules(game),
+        **_see_round(game),
+        **_see_tokens(game),
+        **_see_last_concert(game),
+        **_see_own(states, index, seat),
         musicians=tuple(_musician(game, row) for row in range(game.num_musicians)),
         boards=tuple(_board(game, board, seat, ledger) for board in order),
-        hand=None if game.hand[seat] == NONE else (int(game.hand[seat]), _value(game.hand_token[seat])),
-        legal=legal_numbers(states, index) if game.player == seat else (),
-        points=Points(sheet[f"player_{seat}"].total, sheet[f"player_{seat}"].breakdown),
-        score_sheet=sheet if over else None,
     )
+
+
+# Parts of a view, by the names of their fields.
+
+
+def _see_rules(game: Any) -> dict[str, Any]:
+    """Return what depends on the number of players alone."""
+    ranges = zip(CLASSES, game.class_from, game.class_to, game.income, strict=True)
+    return {
+        "num_players": int(game.num_players),
+        "limit": int(game.limit),
+        "classes": tuple((name, int(low), int(high), int(income)) for name, low, high, income in ranges),
+    }
+
+
+def _see_round(game: Any) -> dict[str, Any]:
+    return {
+        "round": int(game.round_index) + 1,
+        "start_seat": int(game.start),
+        "decision": DECISIONS[game.phase],
+        "deciding_seat": None if game.phase == OVER else int(game.player),
+        "pending": int(game.pending),
+    }
+
+
+def _see_tokens(game: Any) -> dict[str, Any]:
+    """Return the budget tokens and bot tiles that have been shown."""
+    shown = [int(token) for token in game.budget[: as_python(num_tokens_shown)(game)]]
+    tiles = game.bot_tiles[: as_python(num_bot_tiles_shown)(game)] if game.has_bot else ()
+    return {
+        "budget_token": shown[-1] if len(shown) > game.round_index else None,
+        "budget_seen": tuple(shown),
+        "budget_left": _unseen(shown),
+        "bot_tiles_seen": tuple(tuple(int(amount) for amount in tile) for tile in tiles),
+    }
+
+
+def _see_last_concert(game: Any) -> dict[str, Any]:
+    had_concert = game.outcome != NONE
+    return {
+        "successes": int(game.num_successes),
+        "performers": int(game.num_performers),
+        "outcome": OUTCOMES[game.outcome] if had_concert else None,
+        "total": int(game.total) if had_concert else None,
+        "performing": tuple(name for row, name in enumerate(_musicians(game)) if game.performing[row]),
+    }
+
+
+def _see_own(states: States, index: int, seat: int) -> dict[str, Any]:
+    """Return what only this seat knows, and the score sheet once the game is over."""
+    game = game_at(states, index)
+    sheet = score_sheet(states, index)
+    own = sheet[agent_name(seat)]
+    return {
+        "seat": seat,
+        "hand": None if game.hand[seat] == NONE else (int(game.hand[seat]), _value(game.hand_token[seat])),
+        "legal": legal_numbers(states, index) if game.player == seat else (),
+        "points": Points(own.total, own.breakdown),
+        "score_sheet": sheet if game.phase == OVER else None,
+    }
 
 
 def legal_numbers(states: States, index: int) -> tuple[int, ...]:
@@ -205,7 +249,8 @@ def _board(game: Any, board: int, seat: int, ledger: bool) -> Board:
     contribution = (int(game.contribution[board]), _value(game.contribution_token[board]))
     is_purse_visible = not is_bot and not as_python(is_purse_hidden)(game, seat, board, ledger)
     return Board(
-        name="bot" if is_bot else f"player_{board}",
+        seat=board,
+        name=BOT_NAME if is_bot else agent_name(board),
         earlier_cubes=tuple(int(n) for n in game.earlier_cubes[board, :count]),
         new_cubes=tuple(int(n) for n in game.new_cubes[board, :count]),
         compositions=tuple(int(n) for n in game.compositions[board, :count]),

@@ -197,10 +197,10 @@ def position_json(view: SeatView) -> PositionJson:
     sheet = view.score_sheet
     return {
         "round": view.round,
-        "start_player": _seat(view.start_player),
+        "start_player": view.start_seat,
         "decision": view.decision,
         "question": QUESTIONS[view.decision],
-        "to_decide": None if view.to_decide is None else _seat(view.to_decide),
+        "to_decide": view.deciding_seat,
         "pending": view.pending,
         "budget_token": view.budget_token,
         "budget_seen": list(view.budget_seen),
@@ -212,7 +212,7 @@ def position_json(view: SeatView) -> PositionJson:
         "total": view.total,
         "performing": list(view.performing),
         "musicians": [_musician_json(musician) for musician in view.musicians],
-        "boards": sorted((_board_json(board, view) for board in view.boards), key=lambda board: board["seat"]),
+        "boards": [_board_json(board) for board in sorted(view.boards, key=lambda board: board.seat)],
         "score_sheet": None if sheet is None else [_score_line_json(line) for line in sheet.values()],
     }
 
@@ -228,10 +228,6 @@ def own_json(view: SeatView) -> OwnJson:
         "hand": _hand_json(view.hand),
         "points": _points_json(view.points),
     }
-
-
-def _seat(name: str) -> int:
-    return int(name.removeprefix("player_"))
 
 
 def _hand_json(hand: tuple[int, int | None] | None) -> HandJson | None:
@@ -259,9 +255,9 @@ def _musician_json(musician: Musician) -> MusicianJson:
     }
 
 
-def _board_json(board: Board, view: SeatView) -> BoardJson:
+def _board_json(board: Board) -> BoardJson:
     return {
-        "seat": view.num_players if board.name == "bot" else _seat(board.name),
+        "seat": board.seat,
         "name": board.name,
         "earlier_cubes": list(board.earlier_cubes),
         "new_cubes": list(board.new_cubes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from symphony9_env.actions import NAMES
+from symphony9_env.actions import format_actions
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, scoring_method
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views.seat import Board, Musician, SeatView
@@ -138,8 +138,8 @@ def _describe_decision(view: SeatView) -> str:
     if view.to_decide != view.name:
         return f"Waiting for {view.to_decide} ({view.decision})."
     left = f" ({view.pending} left)" if view.pending > 1 else ""
-    actions = ", ".join(f"{number} {NAMES[number]}" for number in view.legal)
-    return f"Your decision, {view.decision}{left}: {QUESTIONS[view.decision]}.\nLegal actions: {actions}."
+    asked = f"Your decision, {view.decision}{left}: {QUESTIONS[view.decision]}."
+    return f"{asked}\nLegal actions: {format_actions(view.legal)}."
 
 
 def _format_score_sheet(view: SeatView) -> str:

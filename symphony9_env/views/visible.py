@@ -78,7 +78,9 @@ def hide_unknown(game: Game, seat: int) -> None:
 @wrapping_rule
 def _add(digest: Any, value: int) -> Any:
     """Return the digest with one more number hashed in."""
-    return (digest + np.uint64(value + 2)) * _FACTOR
+    # A NONE, such as the scoring tile of a musician who is not in the game, makes the number negative. NumPy refuses to
+    # make a negative Python number unsigned; an int64 wraps, as in compiled code.
+    return (digest + np.uint64(np.int64(value + 2))) * _FACTOR
 
 
 @rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -20,6 +21,8 @@ from symphony9_env.web.tables import Table
 MAX_WAIT: Final = 0.5
 # How long a stopping server waits for agents to close, in seconds.
 MAX_CLOSING_TIME: Final = 2.0
+
+_logger = logging.getLogger(__name__)
 
 
 class TableManager:
@@ -43,9 +46,9 @@ class TableManager:
         """Save a table. If that fails, the game goes on, and the people at the table are informed."""
         try:
             self.store.save(table)
-            table.problem = None
+            table.save_problem = None
         except (ValueError, OSError) as error:
-            table.problem = f"the game goes on, but it could not be saved: {error}"
+            table.save_problem = f"the game goes on, but it could not be saved: {error}"
 
     def play_for_person(self, table: Table, seat: int, action: Any, turn: Any) -> None:
         """Play a person's move, save the table and notify the pages."""
@@ -68,21 +71,31 @@ class TableManager:
             await asyncio.wait([task], timeout=MAX_WAIT)
 
     async def _play_agent_moves(self, table: Table) -> None:
-        """Play moves until no agent is to decide.
+        """Play moves until no agent is to decide or one fails, and save the table.
 
         Agents choose in threads, which only read. Moves are made here, in the event loop, so nobody sees half a move.
         """
         while (agent := table.agent_to_move) is not None:
             try:
                 table.play(await _choose_in_thread(agent, table.env))
-            except Exception as error:
-                table.problem = f"{agent.name} could not move: {error}"
-                self.notify(table)
-                raise
+            except Exception:
+                self._report_failure(table)
+                break
+            table.agent_problem = None
             self.notify(table)
         self.save(table)
         if table.is_over:
             _close_agents([table])
+
+    def _report_failure(self, table: Table) -> None:
+        """Log the error that is being handled, and inform the people at the table that the agent could not move.
+
+        They are not told the reason: it may contain the agent's legal bids or its answer, which are hidden from them.
+        """
+        name = table.seats[table.env.deciding_seat].name
+        _logger.exception("table %s: %s could not move", table.id, name)
+        table.agent_problem = f"{name} could not move; the game is kept, and reloading this page asks again"
+        self.notify(table)
 
     async def close(self) -> None:
         """Save the games in which agents were moving, close all agents, and release the folder.

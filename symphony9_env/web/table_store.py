@@ -1,8 +1,9 @@
 """The folder of a server: its tables, their files, and who may use them.
 
 A table is two files: `ID.json`, the game's record, for `symphony9 watch` and other programs; and `ID.seats.json`, who
-sits where with which secret token, for the owner of the folder only. Both are written after every move of a person
-and when the agents have answered, so that games continue after the server was stopped or killed.
+sits where with which secret token. Both are written after every move of a person and when the agents have answered, so
+that games continue after the server was stopped or killed. Only the owner can read them: the record of a running game
+contains all hands.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class TableStore:
             "seats": [asdict(seat) for seat in table.seats],
             "components": None if components is None else os.fspath(components),
         }
-        records.save(table.record(), self.folder / f"{table.id}.json")
+        _write_private_file(self.folder / f"{table.id}.json", records.dumps(table.record()) + "\n")
         _write_private_file(self.folder / f"{table.id}.seats.json", json.dumps(seats))
 
     def _load_host_token(self) -> str:
@@ -157,7 +158,7 @@ def _replay_to_end(record: records.Record, components: str | None) -> tuple[RawE
 
 
 def _make_private_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder that only its owner can read: records of running games contain hidden information."""
+    """Return a folder for the files of a server; a new one can be read by its owner only."""
     is_new = not os.path.lexists(path)
     folder = files.make_folder(path, "--games")
     if is_new:

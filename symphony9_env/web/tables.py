@@ -12,7 +12,7 @@ from symphony9_env import agents, records
 from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events, see
-from symphony9_env.options import VARIANT_NAMES, OptionValues, check_num_players
+from symphony9_env.options import VARIANT_FIELDS, VARIANT_NAMES, OptionValues, check_num_players, parse_option
 from symphony9_env.replay.player_names import clean_name, number_duplicates
 from symphony9_env.replay.theme_json import theme_json
 from symphony9_env.rules.chance import MAX_SEED
@@ -38,7 +38,7 @@ class Seat:
     """Who plays a seat: a person with a secret token, or an agent."""
 
     name: str
-    agent: str | None  # as `agents.make` takes it; None for a person
+    agent: str | None  # as `agents.make` takes it, without a label; None for a person
     token: str | None  # the secret part of a person's link
 
     def __post_init__(self) -> None:
@@ -61,7 +61,8 @@ class Table:
         self.id = table_id
         self.env = env
         self.seats = seats
-        self.problem: str | None = None  # what the people at the table should know
+        self.agent_problem: str | None = None  # why an agent has not moved, without anything hidden
+        self.save_problem: str | None = None  # why the game is not saved
         self.logs: list[list[LogLine]] = [[] for _ in seats]  # by seat: what that seat may see
         self._agents = seat_agents
         self._event_buffer = env.event_buffer = EventBuffer()
@@ -77,6 +78,11 @@ class Table:
     def is_over(self) -> bool:
         """Whether the game is over."""
         return bool(self.env.states["phase"][0] == OVER)
+
+    @property
+    def problem(self) -> str | None:
+        """What the people at the table should know; None if all is well."""
+        return ". ".join(filter(None, (self.agent_problem, self.save_problem))) or None
 
     @property
     def agent_to_move(self) -> Agent | None:
@@ -154,7 +160,11 @@ def make_table(table_id: str, seed: int, request: Any, allow_external_agents: bo
         seat_agents = make_agents(seats, env.game_seed or 0, allow_external_agents)
     except (ValueError, TypeError, OSError, MemoryError) as error:
         raise RequestError(getattr(error, "status", 422), str(error)) from None
-    _name_seats(seats, seat_agents)
+    for seat, agent in zip(seats, seat_agents, strict=True):
+        if agent is not None:
+            _fill_agent_seat(seat, agent)
+    for seat, name in zip(seats, number_duplicates([seat.name for seat in seats]), strict=True):
+        seat.name = name
     return Table(table_id, env, seats, seat_agents)
 
 
@@ -165,7 +175,10 @@ def _read_options(options: Any, num_seats: int) -> OptionValues:
         raise ValueError(f"unknown option {unknown[0]!r}; allowed: {', '.join(VARIANT_NAMES)}")
     if check_num_players(num_seats) != options.get("num_players", num_seats):
         raise ValueError(f"num_players={options['num_players']!r}, but there are {num_seats} seats")
-    chosen = {**options, "num_players": num_seats}
+    given = {
+        option.name: parse_option(option, options[option.name]) for option in VARIANT_FIELDS if option.name in options
+    }
+    chosen = {**given, "num_players": num_seats}
     if isinstance(components := chosen.get("components"), str):
         chosen["components"] = os.path.abspath(components)  # the server may be restarted from another folder
     return chosen  # type: ignore[return-value]
@@ -181,7 +194,7 @@ def _read_seat(entry: Any, number: int) -> Seat:
         return Seat(clean_name(name, f"Player {number + 1}"), None, secrets.token_urlsafe(TOKEN_BYTES))
     if not isinstance(agent, str) or not agent:
         raise RequestError(400, f"seat {number + 1}: agent={agent!r}; it must be a name or the path of a saved policy")
-    return Seat(clean_name(name, ""), os.path.abspath(agent) if os.path.isfile(agent) else agent, None)
+    return Seat(clean_name(name, ""), agent, None)
 
 
 def make_agents(seats: Sequence[Seat], seed: int, allow_external_agents: bool) -> list[Agent | None]:
@@ -209,14 +222,15 @@ def _make_agent(name: str, seed: int, allow_external_agents: bool) -> Agent:
     return agents.make(name, seed=seed % (MAX_SEED + 1))
 
 
-def _name_seats(seats: list[Seat], seat_agents: Sequence[Agent | None]) -> None:
-    """Name the agents' seats that have no name after their agents, and make all names different."""
-    for seat, agent in zip(seats, seat_agents, strict=True):
-        if agent is not None and not seat.name:
-            is_file = os.path.isfile(agent.name)
-            seat.name = clean_name(os.path.basename(agent.name) if is_file else agent.name, "agent")
-    for seat, name in zip(seats, number_duplicates([seat.name for seat in seats]), strict=True):
-        seat.name = name
+def _fill_agent_seat(seat: Seat, agent: Agent) -> None:
+    """Name a seat after its agent unless it has a name, and store by which name the agent is made again."""
+    if not seat.name:
+        is_file = os.path.isfile(agent.name)
+        seat.name = clean_name(os.path.basename(agent.name) if is_file else agent.name, "agent")
+    spec = agent.spec or seat.agent
+    if spec is not None and os.path.isfile(spec):
+        spec = os.path.abspath(spec)  # the server may be restarted from another folder
+    seat.agent = spec
 
 
 def _close(closing: Iterable[Agent | None]) -> None:

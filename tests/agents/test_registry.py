@@ -146,7 +146,7 @@ def test_the_examples_play(capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "my_agent.py"
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.count("points, rank") == 2
-    assert choose_first(agents.make(f"{example}:Thrifty", seed=1)) < 18
+    assert choose_first(agents.make(f"{example}:Miser", seed=1)) < 18
 
 
 def test_an_opponent_that_fails_is_named(folder: Path) -> None:

@@ -129,6 +129,14 @@ def test_before_reset_raw_env_says_what_to_do(name: str) -> None:
         getattr(env, name)(*arguments)
 
 
+@pytest.mark.parametrize("name", ["decision", "action_mask", "deciding_seat"])
+def test_before_reset_properties_are_named_without_parentheses(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} before reset\(\): call reset\(\) first$"):
+        getattr(RawEnv(), name)
+    with pytest.raises(AssertionError, match=rf"reset\(\) needs to be called before {name}\."):
+        getattr(CheckedEnv(), name)
+
+
 @pytest.mark.parametrize("kind", ["env", "raw_env", "parallel_env"])
 def test_before_reset_it_is_said_which_attribute_is_not_there_yet(kind: str) -> None:
     with pytest.raises(AttributeError, match="agents cannot be accessed before reset"):

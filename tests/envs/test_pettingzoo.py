@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -18,6 +19,7 @@ from symphony9_env import symphony9_v0
 from symphony9_env.actions import NAMES
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.checked import CheckedEnv
+from symphony9_env.options import OPTION_FIELDS
 from symphony9_env.rules.chance import MAX_SEED, next_seed
 from symphony9_env.views import OBSERVATION_SIZE, observation_fields
 from tests.scenarios import finish, legal, setup
@@ -28,6 +30,11 @@ OPTIONS: list[dict[str, Any]] = [
     {"num_players": 4, "tracks": "random", "reward": "score", "shaping": True},
     {"num_players": 4, "reward": "margin", "scoring": "B"},
 ]
+
+
+def test_the_documentation_of_the_environment_names_every_option() -> None:
+    listed = re.findall(r"^ {8}(\w+): ", RawEnv.__doc__ or "", re.MULTILINE)
+    assert sorted(listed) == sorted([*(option.name for option in OPTION_FIELDS), "render_mode"])
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -14,7 +14,9 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 from stable_baselines3.common.env_util import make_vec_env
 
 from symphony9_env import agents, symphony9_v0
-from symphony9_env.agents import Card, save_policy
+from symphony9_env.agents import AgentFailed, Card, ExternalAgent, save_policy
+from symphony9_env.agents.base import Positions, Rows
+from symphony9_env.agents.transports import FunctionTransport
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.records import replay
 from tests.agents.test_protocol import random_weights
@@ -137,6 +139,32 @@ def test_an_illegal_action_ends_the_episode(action: Any) -> None:
         env.step(0)
     env.reset()
     assert env.action_masks().any()
+
+
+class FailsOnce(ExternalAgent):
+    """Raises `AgentFailed` at its first decision after `has_to_fail` is set."""
+
+    has_to_fail = False
+
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        if self.has_to_fail:
+            self.has_to_fail = False
+            raise AgentFailed(self.name, "gave no legal action", int(rows[0]))
+        return super().decide(positions, rows)
+
+
+def test_after_an_opponent_failed_a_reset_is_needed() -> None:
+    """The learner, who is not to decide, is not punished for an illegal action."""
+    opponent = FailsOnce(FunctionTransport(lambda message: min(message["legal"], key=int)), "clumsy")
+    env = SingleSeatEnv(num_players=2, opponents=opponent, seat=0)
+    env.reset(seed=1)
+    opponent.has_to_fail = True
+    with pytest.raises(AgentFailed, match="clumsy"):
+        finish(env)
+    with pytest.raises(ValueError, match=r"no game is under way; call reset\(\) first"):
+        env.step(0)
+    env.reset(seed=1)
+    assert not env.step(int(np.flatnonzero(env.action_masks())[0]))[2]
 
 
 def test_numpy_seeds_are_seeds_and_wrong_ones_are_refused() -> None:

@@ -10,13 +10,22 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
 from symphony9_env.actions import number
+from symphony9_env.agents import AgentFailed
+from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.envs.opponents import Opponents
 from symphony9_env.envs.vector import Symphony9VectorEnv
 from symphony9_env.views.vector import observe
 
 
 def legal(env: Symphony9VectorEnv, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in env.action_masks()])
+
+
+def play_moves(env: Symphony9VectorEnv, count: int) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        env.step(legal(env, rng))
 
 
 @pytest.mark.parametrize(
@@ -167,6 +176,42 @@ def test_gymnasium_s_vector_wrappers_work() -> None:
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Symphony9VectorEnv(2, **arguments)
+
+
+def test_a_step_needs_a_reset() -> None:
+    env = Symphony9VectorEnv(3)
+    actions = legal(env, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"call reset\(\) first"):
+        env.step(actions)
+    env.reset(seed=0)
+    saved = env.save()
+    play_moves(env, 1)
+    loaded = Symphony9VectorEnv(3)
+    loaded.load(saved)
+    play_moves(loaded, 1)
+    assert loaded.save() == env.save()
+
+
+def test_after_an_opponent_failed_a_reset_is_needed() -> None:
+    class Failing(Opponents):
+        has_to_fail = False
+
+        def decide(self, positions: Positions, rows: Rows, seats: Rows) -> Rows:
+            if self.has_to_fail and len(rows):
+                raise AgentFailed("clumsy", "gave no legal action", int(rows[0]))
+            return super().decide(positions, rows, seats)
+
+    opponents = Failing("random", 2)
+    env = Symphony9VectorEnv(3, num_players=2, opponents=opponents)
+    env.reset(seed=0)
+    opponents.has_to_fail = True
+    with pytest.raises(AgentFailed):
+        play_moves(env, 10)
+    opponents.has_to_fail = False
+    with pytest.raises(ValueError, match=r"call reset\(\) first"):
+        play_moves(env, 1)
+    env.reset(seed=0)
+    play_moves(env, 10)
 
 
 @pytest.mark.parametrize("actions", [[0], [0.0, 0.0], [[0, 0]], 3], ids=str)

@@ -110,6 +110,22 @@ def test_closed_hands_and_coming_tokens_are_in_nobody_else_s_information() -> No
     assert len(budgets) > 1  # drawn anew, not the true ones
 
 
+def test_a_resampled_state_does_not_know_the_seed() -> None:
+    """It would give the true deal away."""
+    state = at_closed_hands(load(players=3, seed=4700))
+    twin = state.resample_from_infostate(state.current_player(), np.random.default_rng(0).random)
+    assert twin.seed is None
+    assert twin.record()["seed"] is None
+    assert str(twin).startswith("resampled deal: player_")
+    assert "4703" not in str(twin)
+    assert state.record()["seed"] == 4703
+    while not twin.is_terminal():
+        twin.apply_action(twin.legal_actions()[0])
+    assert twin.clone().record()["result"] == twin.record()["result"]
+    before = load().new_initial_state()
+    assert str(before.resample_from_infostate(0, np.random.default_rng(0).random)) == "before the deal"
+
+
 def test_information_states_tell_histories_apart_that_the_observation_does_not() -> None:
     game = load(players=4)
     one, other = game.new_initial_state(), game.new_initial_state()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from symphony9_env.actions import HANDS
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.events import EventBuffer
 from symphony9_env.records import replay
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.state import DECISIONS, NONE, States, game_at
@@ -191,6 +192,17 @@ def test_a_resampled_environment_does_not_know_the_seed() -> None:
     assert twin.record()["seed"] is None
     twin.reset()
     assert twin.game_seed != next_seed(7)
+
+
+def test_a_resampled_environment_does_not_keep_the_events_of_a_closed_hand() -> None:
+    env = deal()
+    env.event_buffer = EventBuffer()
+    play_until(env, "bid")
+    play(env, "player_0 bid 3")
+    twin = env.resample(1, np.random.default_rng(0))
+    assert twin.event_buffer is None
+    (event,) = env.event_buffer.read()  # the original keeps them
+    assert (event.kind, event.amount) == ("hand_closed", 3)
 
 
 def test_resampling_refuses_a_seat_that_is_not_there() -> None:

@@ -17,6 +17,7 @@ from symphony9_env.actions import NAMES
 from symphony9_env.cli import main
 from symphony9_env.replay.commentators import Commentators
 from symphony9_env.replay.html_export import make_page
+from symphony9_env.replay.player_names import number_duplicates
 from symphony9_env.replay.replay_data import make_replay, read_replays
 from symphony9_env.views import seat_view
 from symphony9_env.views.seat_json import own_json, position_json
@@ -139,6 +140,18 @@ def test_players_without_valid_names_are_named_after_their_seats() -> None:
         "greedy 1",
         "greedy 2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "numbered"),
+    [
+        (["greedy", "greedy", "greedy 1"], ["greedy 1 1", "greedy 2", "greedy 1 3"]),
+        (["a", "a 3", "a 1", "a"], ["a 1 1", "a 3", "a 1 3", "a 4"]),
+        (["x" * 30, "x" * 30, f"{'x' * 28} 1"], [f"{'x' * 28} 1", f"{'x' * 28} 2", f"{'x' * 28} 3"]),
+    ],
+)
+def test_numbered_names_are_all_different(names: list[str], numbered: list[str]) -> None:
+    assert number_duplicates(names) == numbered
 
 
 def test_export_writes_one_file_and_needs_no_server(

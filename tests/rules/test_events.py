@@ -269,6 +269,31 @@ def test_a_bonus_is_reported_when_it_is_won_and_the_medium_one_when_it_is_paid()
     ]
 
 
+@pytest.mark.parametrize(("amounts", "cubes_left"), [((1, 5, 1, 1), 5), ((4, 6, 4, 3), 0)], ids=["low", "high"])
+def test_a_bonus_without_effect_is_not_reported(amounts: tuple[int, ...], cubes_left: int) -> None:
+    """Nobody is asked: the winner of a low bonus has no cube to keep, that of a high one finds none to take."""
+    env = at_concert(budget=[0, 0, 2, 2, 2, 2])
+    set_state(env, cubes_left=[cubes_left] * 6)
+    env.event_buffer = EventBuffer()
+    bids(env, *amounts)
+    events = env.event_buffer.read()
+    assert any(event.kind == "musician_performed" for event in events)
+    assert env.decision not in ("keep", "bonus")
+    assert not [event for event in events if event.kind == "bonus_awarded"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(environments(), rngs())
+def test_whoever_is_asked_about_a_bonus_was_awarded_it(env: RawEnv, rng: np.random.Generator) -> None:
+    entitled: list[int | None] = []
+    for events in play_with_buffer(env, rng):
+        entitled += [event.board for event in events if event.kind == "bonus_awarded" and not event.amount]
+        if env.decision in ("keep", "bonus"):
+            assert env.deciding_seat in entitled
+        else:
+            entitled = []
+
+
 def test_a_penalty_says_how_many_cubes_are_to_be_discarded() -> None:
     env = at_concert(cubes={0: {"bach": 3}, 1: {"handel": 1}}, budget=[0] * 2 + [2] * 4)
     set_state(env, round_index=3)

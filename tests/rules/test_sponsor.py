@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.state import game_at
 from tests.scenarios import (
     bids,
@@ -84,6 +85,24 @@ def test_r2_the_bot_s_picks_end_with_the_cubes_too() -> None:
     play(env, "player_0 take beethoven")
     assert decision(env) == ("player_0", "buy_4")
     assert cubes_of(env, 2)["beethoven"] == 1
+
+
+def test_r2_bonus_cubes_can_empty_the_default_boards() -> None:
+    """Three players buy all they can and share every high bonus: no free pick is left in round six."""
+    env = RawEnv(num_players=3)
+    env.reset(seed=0)
+    while see(env, 0).round < 6:
+        play(env, _seek_the_high_bonus(env))
+    assert sum(musician.cubes_left for musician in see(env, 0).musicians) == 0
+    assert decision(env)[1] == "buy_4"
+
+
+def _seek_the_high_bonus(env: RawEnv) -> str:
+    """Return a move that takes the cube of the best musician, or bids a third of a high class concert."""
+    view, names = see(env, env.deciding_seat), legal(env)
+    takes = [f"take {musician.name}" for musician in sorted(view.musicians, key=lambda musician: musician.rank)]
+    share = {2: "bid 4", 0: "bid 5", -2: "bid 6"}[view.budget_token or 0]
+    return next(name for name in (*takes, share, "sell 4", "sell 6", "sell 8", "pass") if name in names)
 
 
 def test_r3_buying_is_asked_without_a_cube_on_any_track() -> None:

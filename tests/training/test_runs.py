@@ -91,6 +91,21 @@ def test_stopping_and_resuming_changes_nothing(
     assert folder.progress.read_text().count("\n") == straight.progress.read_text().count("\n")
 
 
+def test_a_run_that_is_interrupted_while_it_checks_for_a_stop_saves_before_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = iter([False, False, False])
+
+    def is_requested(self: TrainingCallback) -> bool:
+        return next(reads, True)
+
+    stop_requested = property(is_requested, lambda self, value: None)
+    monkeypatch.setattr(TrainingCallback, "stop_requested", stop_requested, raising=False)
+    stopped = train.train(settings(), RunFolder(tmp_path / "interrupted"))
+    assert stopped.stopped
+    assert stopped.num_timesteps - stopped.saved_steps == 16  # one step of every game, after which the run stops
+
+
 def command(folder: Path, *arguments: str) -> list[str]:
     config = folder / "tiny.yaml"
     config.write_text(yaml.safe_dump(TINY))

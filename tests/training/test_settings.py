@@ -8,7 +8,7 @@ import pytest
 
 from symphony9_env.components import PLAYER_COUNT_RULES
 from symphony9_env.options import OPTION_FIELDS, make_options
-from training.config import GameSettings, Settings, list_settings, load_settings
+from training.config import GameSettings, PpoSettings, Settings, list_settings, load_settings
 
 CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.yaml"))
 
@@ -33,6 +33,23 @@ def test_the_command_line_overrides_the_file(config: Path) -> None:
     assert settings.opponents.fixed == {"greedy": 0.5}
 
 
+def test_an_empty_section_has_its_defaults_and_can_be_overridden(tmp_path: Path) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text("ppo:\ngame:\nopponents:\n  fixed:\n")
+    settings = load_settings(path, ["ppo.n_steps=32", "opponents.fixed.greedy=1"])
+    assert (settings.ppo, settings.game) == (PpoSettings(n_steps=32), GameSettings())
+    assert settings.opponents.fixed == {"greedy": 1}
+
+
+@pytest.mark.parametrize("agent", ["agent.py:decide", "./agent.py:decide", "mine=agent.py:decide"])
+def test_the_key_of_an_override_may_contain_dots_and_equals_signs(
+    config: Path, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (config.parent / "agent.py").write_text("def decide(message):\n    return min(message['legal'], key=int)\n")
+    monkeypatch.chdir(config.parent)
+    assert load_settings(config, [f"opponents.fixed.{agent}=0.2"]).opponents.fixed == {agent: 0.2}
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
@@ -48,6 +65,12 @@ def test_the_command_line_overrides_the_file(config: Path) -> None:
         ("ppo.batch_size=1000000", "ppo.batch_size=1000000; allowed: up to n_envs \\* n_steps"),
         ("opponents.fixed.planer=1", "unknown agent 'planer'; did you mean 'planner'"),
         ("opponents={latest: 0, past: 0, fixed: {}}", "all weights are 0"),
+        ("opponents.fixed={planner: .nan}", "opponents.fixed.planner=nan; Input should be a finite number"),
+        ("opponents.fixed.planner=.inf", "opponents.fixed.planner=inf; Input should be a finite number"),
+        ("opponents.fixed.planner=-1", "opponents.fixed.planner=-1; Input should be greater than or equal to 0"),
+        ("opponents.latest=.inf", "opponents.latest=inf; Input should be a finite number"),
+        ("save_every=.inf", "save_every=inf; Input should be a finite number"),
+        ("=1", "'=1'; expected a setting as name=value"),
         ("evaluation.opponents=[nobody]", "unknown agent 'nobody'"),
         ("network.hidden=[8]", "three sizes"),
         ("network.kind=cnn", "network.kind='cnn'; "),

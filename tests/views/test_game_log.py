@@ -63,6 +63,20 @@ def test_contributions_appear_only_when_the_hands_open(seat: int | None) -> None
     assert re.fullmatch(r"Total 12: a medium class concert by \w+, \w+ and \w+", concert[1])
 
 
+def test_the_medium_bonus_is_named_in_the_line_of_the_income() -> None:
+    env = at_concert(4, cubes={0: {"handel": 1}, 1: {"haydn": 2}}, budget=[0, 0, 2, 2, 2, 2])
+    bids(env, 3, 5, 3)
+    assert texts(play_and_log(env, "bid 2"), "income") == [
+        (1, "receives $13 ($5 of it as the medium class bonus), gives up a cube of Haydn")
+    ]
+    env = at_concert(4, cubes={0: {"haydn": 1}}, budget=[0, 0, 2, 2, 2, 2])
+    bids(env, 3, 5, 3)
+    assert texts(play_and_log(env, "bid 2"), "income") == [
+        (0, "receives $4, gives up a cube of Haydn"),
+        (1, "receives $5 (as the medium class bonus)"),
+    ]
+
+
 def test_a_failed_concert_is_logged_with_its_reason() -> None:
     env = at_concert(4, budget=[0, 2, 2, 2, 2, 0])
     bids(env, 0, 0, 0)

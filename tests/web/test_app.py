@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import time
 from pathlib import Path
@@ -169,8 +170,9 @@ def test_a_page_receives_the_others_moves_and_names(tmp_path: Path) -> None:
             assert socket.receive_json()["players"][deciding]["name"] == "Zoe"
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_failing_agent_is_reported_and_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_agent_is_reported_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     with run_server(tmp_path) as (client, store):
         (token,) = create_table(client, store, None, "planner", seed=1)
         message = get_seat(client, token)
@@ -178,8 +180,17 @@ def test_a_failing_agent_is_reported_and_asked_again(tmp_path: Path, monkeypatch
             patch.setattr(ScriptedAgent, "choose", lambda *_: 1 / 0)
             while choices_of(message):
                 message = move(client, token, choices_of(message)[0], message["turn"]).json()
-            assert "planner could not move: division by zero" in message["problem"]
-        assert choices_of(get_seat(client, token))
+            assert message["problem"].startswith("planner could not move; the game is kept")
+            turn = message["turn"]
+            message = client.post("/api/seat/name", json={"name": "Zoe"}, headers=bearer(token)).json()
+            assert "planner could not move" in message["problem"]  # saving the new name does not solve it
+            assert len(records.load(tmp_path / "0001.json")["actions"]) == turn
+        message = get_seat(client, token)
+        assert choices_of(message)
+        assert message["problem"] is None
+    gc.collect()  # an exception that nobody retrieved would be reported now
+    assert [entry.getMessage() for entry in caplog.records] == ["table 0001: planner could not move"]
+    assert "division by zero" in caplog.text
 
 
 def test_the_number_of_windows_for_a_seat_is_limited(tmp_path: Path) -> None:

@@ -83,6 +83,30 @@ def test_logs_do_not_depend_on_what_the_others_own(num_players: int, tmp_path: P
                 assert {log[before]["text"] for log in one.logs} == {"closes a hand"}
 
 
+def test_the_reason_why_an_agent_could_not_move_is_only_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It quotes the agent's answer and its legal bids, which show its money."""
+    agent = tmp_path / "stubborn.py"
+    agent.write_text(
+        "def choose(message):\n"
+        "    return 'I hide 4711' if message['decision'] == 'bid' else min(message['legal'], key=int)\n"
+    )
+    with run_server(tmp_path / "games", allow_external_agents=True) as (client, store):
+        tokens = create_table(client, store, None, f"{agent}:choose", None, seed=1)
+        while store.tables["0001"].problem is None:
+            for token in tokens:
+                message = get_seat(client, token)
+                if choices_of(message):
+                    move(client, token, choices_of(message)[0], message["turn"])
+        for token in tokens:
+            message = get_seat(client, token)
+            name = message["players"][1]["name"]
+            assert message["problem"] == f"{name} could not move; the game is kept, and reloading this page asks again"
+    assert "4711" in caplog.text
+    assert "bid 0" in caplog.text
+
+
 def test_requests_without_the_right_token_get_only_an_error(tmp_path: Path) -> None:
     with run_server(tmp_path) as (client, store):
         (token,) = create_table(client, store, None, "planner")

@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 
 from symphony9_env import records
+from symphony9_env.agents import Card, save_policy
+from symphony9_env.replay.commentators import Commentators
 from symphony9_env.web.table_store import TableStore
+from tests.agents.test_protocol import random_weights
 from tests.web.api import bearer, choices_of, create_table, get_seat, move, play_random_moves, run_server
 
 
@@ -22,6 +25,23 @@ def test_the_file_of_a_game_is_a_record_with_its_players(tmp_path: Path) -> None
     record = records.load(tmp_path / "0001.json")
     assert (record["seed"], record["discussion"]) == (5, True)
     assert record["players"] == [{"name": "Ann 0", "agent": None}, {"name": "planner", "agent": "planner"}]
+
+
+def test_the_file_of_a_game_names_a_labelled_policy_so_that_it_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = Card(num_players=(2,), hidden=(8,))
+    save_policy(tmp_path / "best.safetensors", card, random_weights(card))
+    monkeypatch.chdir(tmp_path)
+    with run_server(tmp_path / "games") as (client, store):
+        (token,) = create_table(client, store, None, "mine=best.safetensors", seed=5)
+    record = records.load(tmp_path / "games" / "0001.json")
+    assert record["players"][1] == {"name": "mine", "agent": str(tmp_path / "best.safetensors")}
+    assert Commentators(record, None, 0).policies[1] is not None
+    monkeypatch.chdir("/")
+    with run_server(tmp_path / "games") as (client, store):
+        assert store.damaged == []
+        assert get_seat(client, token)["players"][1]["name"] == "mine"
 
 
 def test_a_server_with_a_seed_deals_the_same_games_again(tmp_path: Path) -> None:
@@ -110,7 +130,7 @@ def test_a_game_continues_without_its_component_file(tmp_path: Path) -> None:
 def test_only_the_owner_can_read_secrets_on_disk(tmp_path: Path) -> None:
     with run_server(tmp_path) as (client, store):
         (token,) = create_table(client, store, None, "planner")
-    for name in ("host.json", "0001.seats.json"):
+    for name in ("host.json", "0001.json", "0001.seats.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert token not in (tmp_path / "0001.json").read_text()
     TableStore(tmp_path / "new").close()
