@@ -144,7 +144,7 @@ def make_options(more_names: tuple[str, ...] = (), /, **options: Unpack[OptionVa
 
 
 def with_option_signature(callable_: F) -> F:
-    """Replace `**options` in the signature that `help` shows by the options with their types and defaults."""
+    """Let `help` show the options: with types and defaults in the signature, and explained in the docstring."""
     signature = inspect.signature(callable_)
     parameters = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     parameters += [
@@ -157,7 +157,18 @@ def with_option_signature(callable_: F) -> F:
         for option in OPTION_FIELDS
     ]
     callable_.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    callable_.__doc__ = describe_options()
     return callable_
+
+
+def describe_options() -> str:
+    """Return every option with its help and allowed values, one on each line."""
+    lines = ["Take these options, all by keyword:"]
+    for option in OPTION_FIELDS:
+        choices = option.metadata["choices"]
+        allowed = f" ({_list_choices(choices)})" if choices else ""
+        lines.append(f"    {option.name}: {option.metadata['help']}{allowed}")
+    return "\n".join(lines)
 
 
 def check_num_players(value: Any) -> int:

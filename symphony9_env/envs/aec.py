@@ -52,16 +52,8 @@ class AfterReset:
 class RawEnv(AECEnv[str, Observation, int]):
     """Symphony No. 9 for 2 to 4 players; an illegal action raises a ValueError and changes nothing.
 
-    Options, all by keyword:
-        num_players: 2, 3 or 4.
-        tracks: "historical" or "random": which career track board lies at which musician.
-        scoring: "random", "A", "B", or a tile side for every musician, such as {"handel": "4A", ...}.
-        discussion: whether players announce amounts before they close their hands.
-        components: path of a component file of your own, with career tracks and bot tiles.
-        reward: "win", "margin" or "score", given at the end of the game.
-        shaping: whether every step also gives each agent the change in its own points.
-        ledger: whether the observation shows the other players' money and furniture.
-        render_mode: None, "ansi" (text), "rgb_array" (an image) or "human" (a window, or printed text).
+    `help(RawEnv.__init__)` explains the options. `render_mode` is None, "ansi" (text), "rgb_array" (an image) or
+    "human" (a window, or printed text).
 
     >>> env = RawEnv(num_players=2)
     >>> env.reset(seed=7)

@@ -33,8 +33,9 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def test_the_documentation_of_the_environment_names_every_option() -> None:
-    listed = re.findall(r"^ {8}(\w+): ", RawEnv.__doc__ or "", re.MULTILINE)
-    assert sorted(listed) == sorted([*(option.name for option in OPTION_FIELDS), "render_mode"])
+    for environment in (symphony9_v0.env, symphony9_v0.raw_env, symphony9_v0.parallel_env):
+        listed = re.findall(r"^ {4}(\w+): ", environment.__init__.__doc__ or "", re.MULTILINE)
+        assert listed == [option.name for option in OPTION_FIELDS]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
