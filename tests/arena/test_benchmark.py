@@ -121,7 +121,7 @@ def test_a_process_that_does_not_forfeits_its_games_and_the_evaluation_goes_on(
 
 
 def test_one_bad_game_does_not_spoil_the_others(tmp_path: Path) -> None:
-    """It dies in its first game, once; started anew it plays on."""
+    """It dies in its first game, once; restarted, it plays on."""
     flag = tmp_path / "died"
     dies_once = (
         f"import os, sys\nif not os.path.exists({str(flag)!r}):\n    open({str(flag)!r}, 'w')\n    sys.exit(1)\n"

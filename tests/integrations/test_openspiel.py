@@ -107,7 +107,7 @@ def test_closed_hands_and_coming_tokens_are_in_nobody_else_s_information() -> No
     budgets = {
         tuple(state.resample_from_infostate(me, np.random.default_rng(n).random).states["budget"][0]) for n in range(20)
     }
-    assert len(budgets) > 1  # drawn anew, not the true ones
+    assert len(budgets) > 1  # drawn again, not the true ones
 
 
 def test_a_resampled_state_does_not_know_the_seed() -> None:
