@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import hashlib
 import importlib
 import importlib.metadata
@@ -39,6 +38,7 @@ from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.agents.transports import FunctionTransport, HttpTransport, ProcessTransport
 from symphony9_env.options import check_seed, draw_seed
+from symphony9_env.suggestions import suggest
 
 SEARCH: Final = "search"
 SHIPPED: Final = "policy"
@@ -178,9 +178,7 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
         return _adapt(factory, text, seed)
     if os.path.exists(text) or os.path.dirname(text):
         return PolicyAgent.load(text, seed)
-    near = difflib.get_close_matches(text, names(), 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown agent {text!r}; {hint}allowed: {list_allowed()}")
+    raise ValueError(f"unknown agent {text!r}; {suggest(text, names())}allowed: {list_allowed()}")
 
 
 def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:

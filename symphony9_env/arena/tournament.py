@@ -19,7 +19,6 @@ finished games are kept, and the same command continues if the agents are unchan
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import sys
@@ -32,6 +31,7 @@ from tqdm import tqdm
 
 from symphony9_env import __version__, agents, records
 from symphony9_env.agents import Agent, AgentFailed, ExternalAgent
+from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.agents.external import TIMEOUT
 from symphony9_env.arena.console import (
     Parser,
@@ -53,8 +53,7 @@ from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
 from symphony9_env.replay.html_export import make_page
 from symphony9_env.replay.replay_data import read_replays
-from symphony9_env.rules.chance import next_seed
-from symphony9_env.setup_format import pack_box
+from symphony9_env.setup_format import hash_box, pack_box
 
 BATCH_SECONDS: Final = 2.0  # how long a batch should take: what a kill may lose, and how often the bar moves
 MAX_BATCH: Final = 4096
@@ -90,8 +89,7 @@ def make_agents(
     """Return the agents of a list of names (or a text as `split_names` takes it), each with a seed of its own."""
     made: list[Agent] = []
     for number, name in enumerate(split_names(named) if isinstance(named, str) else named):
-        own_seed = next_seed(next_seed(seed) ^ (number + 1))
-        agent = agents.make(name, seed=own_seed, num_threads=num_threads, timeout=timeout)
+        agent = agents.make(name, seed=derive_agent_seed(seed, number), num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
             raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
@@ -119,7 +117,7 @@ class Tournament:
             "agents": self.names,
             "fingerprints": [agent.fingerprint(self.variant.num_players) for agent in self.players],
             **self.variant.as_json(),
-            "box": hashlib.sha256(pack_box(self.variant).tobytes()).hexdigest()[:16],  # what games are dealt from
+            "box": hash_box(pack_box(self.variant)),
             "lineups": kind,
             "seed": seed,
         }
