@@ -162,7 +162,7 @@ def _make_outcome(number: int, opponent: str, played: PlayedGame) -> GameOutcome
 
 
 def format_results(results: dict[str, Any]) -> str:
-    """Return the row as text: win rates by opponent, and a line for a Markdown table."""
+    """Return the row as text: win rates by opponent, and a Markdown table of one row."""
     rows = [
         [name, format_percent(row["win_rate"]), format_interval(row["win_rate_95"], format_percent)]
         for name, row in results["against"].items()
@@ -170,10 +170,13 @@ def format_results(results: dict[str, Any]) -> str:
     cells = [results["task"], results["agent"], format_percent(results["score"])]
     cells += [format_percent(row["win_rate"]) for row in results["against"].values()]
     cells += [str(results["games"]), str(results["forfeits"])]
+    head = ["task", "agent", "score", *results["against"], "games each", "forfeits"]
+    markdown = [head, ["---"] * len(head), cells]
     return (
         f"{results['protocol']}, task {results['task']}, {results['games']} games against each, "
         f"par {format_percent(results['par'])}\n{format_table(['alone against', 'win rate', '95 %'], rows)}\n\n"
-        f"score {format_percent(results['score'])}, forfeited games {results['forfeits']}\n\n| {' | '.join(cells)} |"
+        f"score {format_percent(results['score'])}, forfeited games {results['forfeits']}\n\n"
+        + "\n".join(f"| {' | '.join(row)} |" for row in markdown)
     )
 
 
