@@ -7,18 +7,16 @@
 
 Numba's own disk cache looks at one source file only, so a helper changed in another file would leave a stale caller
 behind. The cache folder used here is therefore named after a hash of every source and data file that the kernel is
-made of: any change starts a new, empty folder. Several processes may share a folder, because Numba writes each file
-under a temporary name and then renames it.
+made of: any change starts a new, empty folder. Several processes may share a folder (`compile_cache.py`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,6 +24,8 @@ import numba
 import numpy as np
 from numba.core import event
 from numba.misc.appdirs import AppDirs
+
+from symphony9_env.compile_cache import CheckedCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,31 +68,8 @@ def cache_folder() -> Path:
     return Path(folder) / f"kernel-{kernel_hash()}"
 
 
-@contextlib.contextmanager
-def _set_cache_folder(folder: Path) -> Iterator[None]:
-    """Set Numba's cache folder while a function is decorated, which is when Numba reads it; then restore it."""
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        _config.CACHE_DIR = before
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError:
-        return False
-    return True
-
-
 _SOURCES: Final = frozenset(kernel_sources())
-_FOLDER: Final = cache_folder() if COMPILED else _PACKAGE
-_CACHED: Final = COMPILED and _is_writable(_FOLDER)
+_FOLDER: Final = cache_folder()
 
 
 def rule(function: F) -> F:
@@ -114,8 +91,9 @@ def entry(function: F) -> F:
         return _pass_recarrays(function)
     if Path(function.__code__.co_filename) not in _SOURCES:
         raise RuntimeError(f"{function.__module__} is not a kernel file: its first line must be {KERNEL_MARKER!r}")
-    with _set_cache_folder(_FOLDER):
-        return _njit(cache=_CACHED, **_OPTIONS)(function)
+    compiled: Any = _njit(**_OPTIONS)(function)
+    compiled._cache = CheckedCache(function, _FOLDER)
+    return compiled
 
 
 def _pass_recarrays(function: F) -> F:
@@ -153,9 +131,9 @@ class _CompilationNotice(event.Listener):
         if self._is_printed or not str(function.__module__).startswith("symphony9_env."):
             return
         self._is_printed = True
-        cached = f"cached in {_FOLDER}" if _CACHED else f"not cached: {_FOLDER} is not writable"
         print(
-            f"symphony9_env: compiling the rules that are used for the first time takes 10 to 60 s ({cached})",
+            f"symphony9_env: compiling the rules that are used for the first time takes 10 to 60 s "
+            f"(cached in {_FOLDER})",
             file=sys.stderr,
         )
 

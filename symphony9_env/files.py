@@ -1,63 +1,122 @@
-"""Atomic file writes (a temporary file in the same directory, renamed over the target), and locks on folders."""
+"""Durable files: atomic writes, appended lines, locks on folders, and reading with limits.
+
+A write goes to a temporary file in the same folder, which is synced and then renamed over the target; the folder is
+synced after that. When a function of this module returns, what it wrote survives a power cut. If it fails or the
+process is killed on the way, the target is as it was before.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
+import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
+
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 def write(path: Path, fill: Callable[[Path], Any]) -> None:
-    """Write a file atomically: `fill` writes a temporary file, which then replaces `path`.
-
-    If the process is killed on the way, `path` is as it was before.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a file atomically and durably: `fill` writes a temporary file, which then replaces `path`."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         fill(temporary)
-        _sync(temporary)
+        with temporary.open("rb+") as file:  # Windows syncs only files that are open for writing
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
-def _sync(path: Path) -> None:
-    """Make sure that a file's contents are on disk before its name is: else a power cut could leave it empty."""
-    with path.open("rb+") as file:  # Windows syncs only files that are open for writing
-        os.fsync(file.fileno())
+def write_text(path: Path, text: str, *, is_private: bool = False) -> None:
+    """Write a text file (UTF-8) atomically and durably; a private one can be read by its owner only."""
+
+    def fill(temporary: Path) -> None:
+        temporary.touch(mode=0o600 if is_private else 0o666)
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+    write(path, fill)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file (UTF-8) atomically."""
-    write(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+def append_text(path: Path, text: str) -> None:
+    """Append text (UTF-8) to a file durably; if that fails, leave the file as it was."""
+    is_new = not path.exists()
+    with path.open("ab", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            rest = memoryview(text.encode())
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(size)
+            raise
+    if is_new:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names of the files in a folder are on disk. Windows can't, and needn't, do this."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """Return the contents of a file; raise a ValueError if it is not a regular file or has more than `max_bytes`.
+
+    A pipe or a device is refused at once: reading it might block or never end.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{os.fspath(path)}: not a regular file")
+        if status.st_size > max_bytes:
+            raise ValueError(f"{os.fspath(path)}: has {status.st_size:,} bytes; at most {max_bytes:,} are read")
+        return file.read(status.st_size)
 
 
 def make_folder(path: str | os.PathLike[str], option: str = "--out") -> Path:
     """Create a folder if need be and check that it can be written to; the error names the option it comes from."""
     folder = Path(path)
     try:
+        created = [one for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / ".probe", "")
-        (folder / ".probe").unlink()
+        for one in created:
+            sync_folder(one.parent)
+        probe = folder / f".probe.{secrets.token_hex(4)}.tmp"
+        probe.touch()
+        probe.unlink()
     except OSError as error:
         raise ValueError(f"{option} {folder}: can't be written to ({error.strerror})") from None
     return folder
 
 
-def lock_folder(path: Path, what: str) -> IO[bytes]:
+def lock_folder(folder: Path, what: str) -> IO[bytes]:
     """Lock a folder against other processes and return the open lock file; closing it releases the lock.
 
     The system also releases the lock when the process ends, however it ends. `what` names the kind of process in the
-    ValueError that is raised if another one holds the lock.
+    ValueError that is raised if another one holds the lock. Temporary files of processes that were killed are removed.
     """
-    lock = (path / ".lock").open("ab")
+    lock = (folder / ".lock").open("ab")
     try:
         _lock_file(lock)
     except OSError:
         lock.close()
-        raise ValueError(f"{path}: another {what} is using this folder") from None
+        raise ValueError(f"{folder}: another {what} is using this folder") from None
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
     return lock
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +151,46 @@ def test_a_cache_folder_that_is_not_writable_costs_time_but_works(tmp_path: Path
     assert "not writable" in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
+def test_a_full_disk_costs_time_but_works_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    limited = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n" + POINTS
+    cache = tmp_path / "cache"
+    for _ in range(2):
+        done = run(limited, tmp_path, SYMPHONY9_CACHE_DIR=str(cache))
+        assert done.stdout.strip() == "9.0"
+        assert len([line for line in done.stderr.splitlines() if "is not writable" in line]) == 1
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+def _empty(data: bytes) -> bytes:
+    return b""
+
+
+def _truncate(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def _flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [_empty, _truncate, _flip])
+def test_a_damaged_cache_is_compiled_again_with_one_line(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    run(POINTS, tmp_path, SYMPHONY9_CACHE_DIR=str(cache))
+    entries = [path for path in cache.rglob("*") if path.is_file()]
+    assert len(entries) == 1
+    entries[0].write_bytes(damage(entries[0].read_bytes()))
+    healed = run(POINTS, tmp_path, SYMPHONY9_CACHE_DIR=str(cache))
+    assert healed.stdout.strip() == "9.0"
+    named = [line for line in healed.stderr.splitlines() if "is damaged" in line]
+    assert len(named) == 1
+    assert str(cache) in named[0]
+    again = run(POINTS, tmp_path, SYMPHONY9_CACHE_DIR=str(cache))
+    assert (again.stdout.strip(), again.stderr) == ("9.0", "")
+
+
 def test_only_a_change_of_a_kernel_file_or_of_the_data_changes_the_cache_s_key(copied_package: Path) -> None:
     code = "from symphony9_env.compilation import kernel_hash; print(kernel_hash())"
     package = copied_package / "symphony9_env"
@@ -187,7 +228,7 @@ def test_every_compiled_function_has_one_signature() -> None:
         for name, module in sorted(sys.modules.items())
         if name.startswith("symphony9_env.")
         for value in vars(module).values()
-        if hasattr(value, "py_func") and getattr(value, "_cache", None).__class__.__name__ == "FunctionCache"
+        if hasattr(value, "py_func") and getattr(value, "_cache", None).__class__.__name__ == "CheckedCache"
     ]
     assert len(entries) > 5
     assert {entry.__name__: entry.signatures for entry in entries if len(entry.signatures) > 1} == {}

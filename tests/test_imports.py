@@ -17,6 +17,7 @@ TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examp
 # The packages of symphony9_env from the bottom up. A package may import those of the layers below its own; packages
 # of one layer don't import each other.
 LAYERS = (
+    {"compile_cache"},
     {"compilation", "components", "files", "names", "schemas", "suggestions"},
     {"actions"},
     {"rules", "action_parser"},
