@@ -89,8 +89,7 @@ class TrainingCallback(BaseCallback):
     def evaluate(self) -> None:
         """Evaluate the current policy; save it as the best one if its mean win rate is the highest so far."""
         names = self.settings.evaluation.opponents
-        row: progress.Row = {"steps": float(self.num_timesteps), "seconds": round(self.elapsed_seconds(), 1)}
-        row |= progress.evaluate(self.settings, *self.export_policy())
+        row = progress.evaluate(self.settings, self.num_timesteps, self.elapsed_seconds(), *self.export_policy())
         for name in names:
             self.logger.record(f"win_rate/{name}", row[name])
         self.rows.append(row)
@@ -101,12 +100,14 @@ class TrainingCallback(BaseCallback):
             self.best_mean_win_rate = mean
             save_policy(self.folder.best, *self.export_policy())
 
-    def finish(self, title: str) -> None:
+    def finish(self) -> None:
         """Evaluate and save the final policy, and draw the learning curve."""
         if not self.rows or self.rows[-1]["steps"] < self.num_timesteps:
             self.evaluate()
         self.save()
-        progress.draw_curve(self.folder.curve, self.rows, 1 / self.settings.game.num_players, title)
+        num_players = self.settings.game.num_players
+        title = f"{self.folder.path.name}: {num_players} players"
+        progress.draw_curve(self.folder.curve, self.rows, 1 / num_players, title)
 
     # Checkpoints.
 

@@ -174,7 +174,7 @@ class Settings(Section):
         """Check what concerns several settings, files or agents; raise a ValueError that says what is wrong."""
         self.game.options().variant.load_components()
         self._check_opponents()
-        SHAPES[self.network.kind](self.network.hidden, self.game.options().ledger)
+        SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
         rollout = self.ppo.n_envs * self.ppo.n_steps
         if self.ppo.batch_size > rollout:
             raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to n_envs * n_steps = {rollout}")

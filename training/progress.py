@@ -22,14 +22,14 @@ from training.config import Settings
 Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
 
 
-def evaluate(settings: Settings, card: Card, weights: Weights) -> Row:
+def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights: Weights) -> Row:
     """Return the policy's win rate against each evaluation opponent, with 95 % intervals.
 
-    The deals are not used for training.
+    The policy was trained for so many steps and seconds. The deals are not used for training.
     """
     evaluation, variant = settings.evaluation, settings.game.options().variant
     learner = PolicyAgent("learner", card, weights, seed=1)
-    row: Row = {}
+    row: Row = {"steps": float(steps), "seconds": round(seconds, 1)}
     for name in evaluation.opponents:
         with agents.make(name, seed=2) as opponent:
             wins = win_rate_against(learner, opponent, variant, evaluation.games, evaluation.seed)
