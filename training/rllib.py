@@ -58,13 +58,12 @@ class Run:
         self.folder = folder
         self.runners = self.healthy_runners = runners
         self.num_timesteps: int = counts["steps"]
-        self.previous_seconds: float = counts["seconds"]  # spent before the run was resumed
         self.snapshots: int = counts["snapshots"]  # taken so far; the first is the initial policy
         self.rows = progress.read_progress(folder.progress, self.num_timesteps)
         self.times = {"playing": 0.0, "learning": 0.0}  # seconds per update, smoothed
         self.updates = [0, 0.0]  # steps and seconds of the updates since the start or resumption
         self.stop_requested = False
-        self._start_time = time.monotonic()
+        self._start_time: float = time.monotonic() - counts["seconds"]  # as if the run had not been stopped
         self._saved_steps = -1
         torch.set_num_threads(settings.num_threads)
         self.past = Seats(settings.opponents, settings.game.num_players).past
@@ -140,7 +139,7 @@ class Run:
 
     def elapsed_seconds(self) -> float:
         """Return the duration of the run, the time before it was resumed included."""
-        return self.previous_seconds + time.monotonic() - self._start_time
+        return time.monotonic() - self._start_time
 
     def evaluate(self) -> None:
         """Evaluate the current policy."""
