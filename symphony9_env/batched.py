@@ -19,7 +19,14 @@ from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
 from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.names import agent_name
-from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
+from symphony9_env.options import (
+    OptionValues,
+    check_seed,
+    draw_seed,
+    make_options,
+    whole_number,
+    with_option_signature,
+)
 from symphony9_env.records import Record, make_record
 from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, States, new_states
 from symphony9_env.setup_format import hash_box, pack_box
@@ -308,10 +315,7 @@ def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> B
 
 
 def _check_count(name: str, value: Any) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = 0
-    if count < 1 or isinstance(value, bool):
+    count = whole_number(value)
+    if count is None or count < 1:
         raise ValueError(f"{name}={value!r}; allowed: a whole number from 1 up")
     return count

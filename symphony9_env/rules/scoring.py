@@ -16,10 +16,8 @@ from symphony9_env.rules.state import NUM_FURNITURE, NUM_LEVELS, NUM_MUSICIANS, 
 
 # A score sheet's columns: each musician's scoring tile, then the rest.
 SOURCES: Final[tuple[str, ...]] = (*MUSICIANS, "furniture", "money", "last_works")
-FURNITURE: Final = NUM_MUSICIANS
-MONEY: Final = FURNITURE + 1
-LAST_WORKS: Final = MONEY + 1
 NUM_SOURCES: Final = len(SOURCES)
+FURNITURE, MONEY, LAST_WORKS = range(NUM_MUSICIANS, NUM_SOURCES)
 
 MONEY_PER_POINT = 3
 
