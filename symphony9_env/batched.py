@@ -81,16 +81,12 @@ class BatchedGames:
             num_actions(self.options.variant.discussion),
             observation_size(self.options.ledger),
         )
-        self._expose()
+        for name in inspect.get_annotations(BatchedGames):  # the public arrays
+            setattr(self, name, getattr(self._buffers, name))
         self._all_rows = np.arange(self.num_games)
         self._actions = np.zeros(self.num_games, np.int64)
         self._pool: ThreadPoolExecutor | None = None
         self.reset(seed)
-
-    def _expose(self) -> None:
-        """Make the public arrays attributes of the batch."""
-        for name in _EXPOSED:
-            setattr(self, name, getattr(self._buffers, name))
 
     @property
     def seed(self) -> int:
@@ -234,19 +230,10 @@ class BatchedGames:
         """Return an independent batch in exactly the same state."""
         return copy.deepcopy(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = object.__new__(type(self))
-        twin.__setstate__(self.__getstate__())
-        return twin
+    __copy__ = copy  # a batch that shared its arrays with another would be of no use
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in vars(self).items() if name not in (*_EXPOSED, "_pool")}
-        return copy.deepcopy(kept)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._pool = None
-        self._expose()
+        return {**vars(self), "_pool": None}  # threads can't be copied
 
     def save(self) -> bytes:
         """Return the whole batch, games in progress included, as bytes that `load` restores exactly."""
@@ -289,9 +276,6 @@ class BatchedGames:
             "layout": layout_hash(self.options.ledger),
             "state": hashlib.sha256(repr(GAME.descr).encode()).hexdigest()[:16],
         }
-
-
-_EXPOSED: Final = tuple(inspect.get_annotations(BatchedGames))  # the names of the public arrays
 
 
 def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> Buffers:

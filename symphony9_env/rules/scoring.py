@@ -36,19 +36,13 @@ OTHER_TILES: Final = SCORING_METHODS.index("own compositions of other colours")
 @rule
 def num_tiles(game: Game, board: int) -> int:
     """Return how many composition tiles a board has."""
-    tiles = 0
-    for musician in range(game.num_musicians):
-        tiles += game.compositions[board, musician]
-    return tiles
+    return game.compositions[board].sum()
 
 
 @rule
 def num_dead(game: Game) -> int:
     """Return how many musicians are dead."""
-    dead = 0
-    for musician in range(game.num_musicians):
-        dead += game.dead[musician]
-    return dead
+    return game.dead.sum()
 
 
 @rule
