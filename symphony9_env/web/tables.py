@@ -55,9 +55,9 @@ class Table:
         env: RawEnv,
         seats: list[Seat],
         seat_agents: list[Agent | None],
-        events: Iterable[list[Event]] | None = None,
+        events: Iterable[list[Event]],
     ) -> None:
-        """`events` are those of the game so far: of the deal and of each move. None for a game as dealt."""
+        """`events` are those of the game so far: of the deal and of each move."""
         self.id = table_id
         self.env = env
         self.seats = seats
@@ -66,7 +66,7 @@ class Table:
         self.logs: list[list[LogLine]] = [[] for _ in seats]  # by seat: what that seat may see
         self._agents = seat_agents
         self._event_buffer = env.event_buffer = EventBuffer()
-        for move_events in [opening_events(env.states)] if events is None else events:
+        for move_events in events:
             self._extend_logs(move_events)
 
     @property
@@ -165,7 +165,7 @@ def make_table(table_id: str, seed: int, request: Any, allow_external_agents: bo
             _fill_agent_seat(seat, agent)
     for seat, name in zip(seats, number_duplicates([seat.name for seat in seats]), strict=True):
         seat.name = name
-    return Table(table_id, env, seats, seat_agents)
+    return Table(table_id, env, seats, seat_agents, [opening_events(env.states)])
 
 
 def _read_options(options: Any, num_seats: int) -> OptionValues:
