@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues
-from symphony9_env.render.drawing import Drawing, Rectangle, Text, bounds
+from symphony9_env.render.drawing import Drawing, Rectangle, Text
 from symphony9_env.render.layout import draw
 from symphony9_env.render.pixels import text_length
 from symphony9_env.render.svg import to_svg
@@ -22,6 +22,7 @@ from symphony9_env.views import resample, seat_view
 from symphony9_env.views.text import QUESTIONS
 from tests.properties.strategies import moves, positions, rngs
 from tests.properties.test_secrets import change_secrets
+from tests.render.bounds import bounds
 from tests.scenarios import deal, give, play, play_until, see
 
 GAMES: list[OptionValues] = [
