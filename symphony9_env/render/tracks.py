@@ -20,7 +20,7 @@ from symphony9_env.render.pieces import (
     format_points,
     wrap_text,
 )
-from symphony9_env.render.theme import MARKS, PALETTE, fade, title
+from symphony9_env.render.theme import MARKS, PALETTE, fade
 from symphony9_env.views.seat import Musician, SeatView
 
 _HEAD: Final = 30  # height of the title line, which names the columns too
@@ -94,7 +94,7 @@ def _draw_musician(drawing: Drawing, line: Box, musician: Musician) -> None:
     ink = FAINT if faint else INK
     draw_mark(drawing, line.x + 34, line.middle, 16, musician.name, faint=faint)
     drop = 9 if faint else 0
-    draw_text(drawing, line.x + _NAME, line.middle - drop, title(musician.name), 16, ink, bold=True, fit=96)
+    draw_text(drawing, line.x + _NAME, line.middle - drop, musician.name.capitalize(), 16, ink, bold=True, fit=96)
     if faint:
         draw_tag(drawing, line.x + _NAME, line.middle + 11, "dead", PALETTE["fail"], 10)
     draw_text(drawing, line.x + _RANK, line.middle, _format_ordinal(musician.rank), 15, INK, "middle")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from symphony9_env.render.theme import MARKS, SHAPES, title
+from symphony9_env.render.theme import MARKS, SHAPES
 
 
 class MarkJson(TypedDict):
@@ -30,8 +30,8 @@ class ThemeJson(TypedDict):
 
 def theme_json() -> ThemeJson:
     """Return the theme as plain JSON data."""
-    musicians: dict[str, MarkJson] = {
-        name: {"title": title(name), "code": mark.code, "colour": mark.colour, "ink": mark.ink, "shape": mark.shape}
+    musicians = {
+        name: MarkJson(title=name.capitalize(), code=mark.code, colour=mark.colour, ink=mark.ink, shape=mark.shape)
         for name, mark in MARKS.items()
     }
     return {"musicians": musicians, "shapes": {**SHAPES}}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from symphony9_env.render.drawing import Circle, Drawing, Line, Polygon, Rectangle, Text, text_width
-from symphony9_env.render.pixels import text_length, to_array, to_png
+from symphony9_env.render.pixels import to_array, to_png
 from symphony9_env.render.svg import to_html, to_svg
 from symphony9_env.render.theme import MARKS, fade
-from tests.render.bounds import bounds
+from tests.render.bounds import bounds, text_length
 
 SVG = "{http://www.w3.org/2000/svg}"
 
