@@ -201,8 +201,7 @@ class PolicyAgent(Agent):
             raise ValueError(f"policy {self.name} is for {allowed} players; this game has {num_players}")
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        observation, mask, chance = self._observe(positions.states, rows)
-        logits = np.where(mask == 1, self.network.logits(observation), -np.inf)
+        _, logits, chance = self._observe(positions.states, rows)
         if self.card.temperature == 0:
             best: Rows = np.argmax(logits, axis=1)
             return best
@@ -215,19 +214,22 @@ class PolicyAgent(Agent):
 
         The expected return is None if the policy file has no weights for the value.
         """
-        observation, mask, _ = self._observe(states, rows)
-        weights = _softmax_weights(np.where(mask == 1, self.network.logits(observation), -np.inf))
+        observation, logits, _ = self._observe(states, rows)
+        weights = _softmax_weights(logits)
         return weights / weights.sum(axis=1, keepdims=True), self.network.value(observation)
 
     def _observe(self, states: States, rows: Rows) -> tuple[Any, Any, Any]:
-        """Return the deciding seats' observations and masks, and a random number from 0 to 1 for each."""
+        """Return the deciding seats' observations, the logits of all actions, and a random number from 0 to 1 for each.
+
+        Illegal actions have a logit of minus infinity.
+        """
         for count in np.unique(states["num_players"][rows]).tolist():
             self.check_players(count)
         observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
         chance = np.empty(len(rows))
         observe_rows(states, rows, np.uint64(self.seed), observation, mask, chance)
-        return observation, mask, chance
+        return observation, np.where(mask == 1, self.network.logits(observation), -np.inf), chance
 
 
 def _softmax_weights(logits: Any, temperature: float = 1.0) -> Any:
