@@ -16,10 +16,7 @@ from symphony9_env.rules.state import NONE, Game
 from symphony9_env.views.visible import hide_unknown, public_digest
 
 STRATEGIES: Final = ("random", "greedy", "investor", "planner")
-RANDOM: Final = STRATEGIES.index("random")
-GREEDY: Final = STRATEGIES.index("greedy")
-INVESTOR: Final = STRATEGIES.index("investor")
-PLANNER: Final = STRATEGIES.index("planner")
+RANDOM, GREEDY, INVESTOR, PLANNER = range(len(STRATEGIES))
 
 
 @rule

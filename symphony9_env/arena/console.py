@@ -9,21 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symphony9_env import arguments
-from symphony9_env.arguments import INTERRUPTED, WRONG_USE, add_variant_arguments, format_variant, read_variant
-
-__all__ = [
-    "INTERRUPTED",
-    "Parser",
-    "add_variant_arguments",
-    "format_command",
-    "format_interval",
-    "format_percent",
-    "format_table",
-    "format_variant",
-    "positive_int",
-    "read_variant",
-    "run",
-]
+from symphony9_env.arguments import INTERRUPTED, WRONG_USE
 
 
 class Parser(arguments.Parser):

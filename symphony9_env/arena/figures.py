@@ -95,11 +95,10 @@ def draw_ratings(figure: Figure, axes: Any, results: Results) -> None:
 def draw_head_to_head(figure: Figure, axes: Any, results: Results) -> None:
     """Draw a heat map of how often the agent of a row ends ahead of the agent of a column."""
     order = rank_agents(results)
-    cells = np.full((len(order), len(order)), np.nan)
-    for row, name in enumerate(order):
-        for column, rival in enumerate(order):
-            if rival in results["head_to_head"][name]:
-                cells[row, column] = results["head_to_head"][name][rival]["ahead"]
+    pairs = results["head_to_head"]
+    cells = np.array(
+        [[pairs[name][rival]["ahead"] if rival in pairs[name] else np.nan for rival in order] for name in order]
+    )
     figure.set_size_inches(7, 1.2 + 0.6 * len(order))
     axes.imshow(cells, cmap="RdBu", vmin=0, vmax=1)
     for (row, column), ahead in np.ndenumerate(cells):

@@ -86,10 +86,8 @@ class Schedule:
         period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
         deal = block * self.num_players + rotation // period
         shift = rotation % period
-        return ScheduledGame(number, deal, self._derive_seed(deal), tuple(seats[shift:] + seats[:shift]))
-
-    def _derive_seed(self, deal: int) -> int:
-        return next_seed((next_seed(self._seed) + deal) & MAX_SEED)
+        seed = next_seed((next_seed(self._seed) + deal) & MAX_SEED)
+        return ScheduledGame(number, deal, seed, tuple(seats[shift:] + seats[:shift]))
 
 
 @dataclass(frozen=True)
@@ -155,8 +153,10 @@ def _play_decisions(
     moves = decide_by(agents, deciding, positions, rows)
     index = play_rows(positions.states, rows, moves, positions.history, positions.length)
     if index != NONE:
-        reason = _explain_illegal(int(moves[index]), games[rows[index]])
-        raise AgentFailed(agents[deciding[index]].name, reason, int(rows[index]))
+        move, row = int(moves[index]), int(rows[index])
+        name = f" ({NAMES[move]!r})" if 0 <= move < len(NAMES) else ""
+        reason = f"chose {move}{name}, which is illegal, in the game with seed {games[row].seed}"
+        raise AgentFailed(agents[deciding[index]].name, reason, row)
 
 
 def win_rate_against(agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int) -> Estimate:
@@ -165,8 +165,3 @@ def win_rate_against(agent: Agent, opponent: Agent, variant: Variant, num_games:
     games = [schedule.game(number) for number in range(schedule.round_up_to_cycles(num_games))]
     shares = [played.score_line(0).win_share for played in play(games, [agent, opponent], variant)]
     return win_rate(np.array(shares), np.array([game.deal for game in games]))
-
-
-def _explain_illegal(move: int, game: ScheduledGame) -> str:
-    name = f" ({NAMES[move]!r})" if 0 <= move < len(NAMES) else ""
-    return f"chose {move}{name}, which is illegal, in the game with seed {game.seed}"

@@ -33,20 +33,18 @@ from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
 from symphony9_env.arena.console import (
     Parser,
-    add_variant_arguments,
     format_command,
     format_interval,
     format_percent,
     format_table,
     positive_int,
-    read_variant,
 )
 from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
-from symphony9_env.arguments import split_names
+from symphony9_env.arguments import add_variant_arguments, read_variant, split_names
 from symphony9_env.files import write_text
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
@@ -78,11 +76,11 @@ def make_parser(prog: str) -> Parser:
 
 
 def make_agents(
-    named: str | Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
+    named: Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
 ) -> list[Agent]:
-    """Return the agents of a list of names (or a text as `split_names` takes it), each with a seed of its own."""
+    """Return the agents of a list of names, each with a seed of its own."""
     made: list[Agent] = []
-    for number, name in enumerate(split_names(named) if isinstance(named, str) else named):
+    for number, name in enumerate(named):
         agent = agents.make(name, seed=derive_agent_seed(seed, number), num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
