@@ -30,9 +30,7 @@ class SearchAgent(Agent):
         self._pool = ThreadPoolExecutor(num_threads, "search") if num_threads > 1 else None
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        return self._decide(positions.states, rows)
-
-    def _decide(self, states: States, rows: Rows) -> Rows:
+        states = positions.states
         if self._pool is None or len(rows) == 1:
             return self._search(states, rows, 0)
         actions = np.empty(len(rows), np.int64)
@@ -55,7 +53,7 @@ class SearchAgent(Agent):
 
         A shared win counts its share.
         """
-        choice = int(self._decide(states, np.array([row]))[0])
+        choice = int(self._search(states, np.array([row]), 0)[0])
         if len(legal_numbers(states, row)) == 1:  # nothing was searched
             return choice, {}
         *_, visits, wins = self._buffers[0][1]
