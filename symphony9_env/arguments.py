@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import Field
 from typing import Any, Final, NoReturn
 
@@ -53,12 +53,11 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
 
 
-def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], title: str = "the game") -> None:
+def add_option_arguments(parser: argparse.ArgumentParser, names: Collection[str], title: str = "the game") -> None:
     """Add an argument for each of these options, with its help and default."""
     group = parser.add_argument_group(title)
-    wanted = tuple(names)
     for option in OPTION_FIELDS:
-        if option.name in wanted:
+        if option.name in names:
             add_option_argument(group, option)
 
 
@@ -66,13 +65,12 @@ def add_option_argument(parser: Any, option: Field[Any]) -> None:
     """Add the argument of one option to a parser or a group; a flag can be set and cleared: `--x`, `--no-x`."""
     about, choices, kind = option.metadata["help"], option.metadata["choices"], option_type(option)
     if kind is bool:
-        action = argparse.BooleanOptionalAction
-        preset = " (default: yes)" if option.default else ""
-        parser.add_argument(_flag(option.name), action=action, default=option.default, help=about + preset)
-        return
+        reading, shown = {"action": argparse.BooleanOptionalAction}, "yes" if option.default else None
+    else:
+        reading, shown = {"type": kind}, option.default
     allowed = f": {', '.join(map(str, choices))}" if choices else ""
-    default = "" if option.default is None else f" (default: {option.default})"
-    parser.add_argument(_flag(option.name), type=kind, default=option.default, help=f"{about}{allowed}{default}")
+    default = "" if shown is None else f" (default: {shown})"
+    parser.add_argument(_flag(option.name), default=option.default, help=f"{about}{allowed}{default}", **reading)
 
 
 def _flag(name: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from symphony9_env.agents.choices import choose_move
 from symphony9_env.agents.valuation import expected_deaths, next_composition_points, points_per_item, rounds_left
 from symphony9_env.compilation import rule
-from symphony9_env.rules.boards import cubes, major_patron
+from symphony9_env.rules.boards import cubes, major_patron, offset_of
 from symphony9_env.rules.scoring import CUBES_LEFT, MONEY_PER_POINT
 from symphony9_env.rules.state import BUY_8, NONE, NUM_BOARDS, NUM_MUSICIANS, TAKE_FOR_BOT, Game
 from symphony9_env.rules.tracks import fame
@@ -126,14 +126,7 @@ def _sigmoid(lead: float) -> float:
 @rule
 def _wins_tie(game: Game, player: int, board: int) -> bool:
     """Return whether a player wins a tie: he is nearer to the start player clockwise; the bot wins all ties."""
-    return board < game.num_players and _turn_of(game, player) < _turn_of(game, board)
-
-
-@rule
-def _turn_of(game: Game, player: int) -> int:
-    """Return how many seats clockwise from the start player a player sits."""
-    turn = player - int(game.start)
-    return turn if turn >= 0 else turn + int(game.num_players)
+    return board < game.num_players and offset_of(game, game.start, player) < offset_of(game, game.start, board)
 
 
 @rule

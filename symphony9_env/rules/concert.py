@@ -107,18 +107,12 @@ def bot_contribution(game: Game) -> int:
 
     For tied colours that is the lowest of their amounts, and without cubes the one for low fame (R10).
     """
-    bot = game.num_players
-    most = 0
+    most, amount = 0, game.bot_tiles[game.round_index, LOW]
     for musician in range(game.num_musicians):
-        most = max(most, cubes(game, bot, musician))
-    if most == 0:
-        return game.bot_tiles[game.round_index, LOW]
-    amount = NONE
-    for musician in range(game.num_musicians):
-        if cubes(game, bot, musician) == most:
-            offered = game.bot_tiles[game.round_index, fame(game, musician)]
-            if amount == NONE or offered < amount:
-                amount = offered
+        held = cubes(game, game.num_players, musician)
+        offered = game.bot_tiles[game.round_index, fame(game, musician)]
+        if held > most or (held == most > 0 and offered < amount):
+            most, amount = held, offered
     return amount
 
 
@@ -140,12 +134,6 @@ def gave_most(game: Game, player: int) -> bool:
 
 
 @rule
-def gave_least(game: Game, player: int) -> bool:
-    """Return whether a player gave least, or tied for it; the bot does not count (R6)."""
-    return game.contribution[player] == game.contribution[: game.num_players].min()
-
-
-@rule
 def wins_bonus(game: Game, player: int, concert_class: int) -> bool:
     """Return whether a player wins the bonus of a concert of this class."""
     return game.outcome == concert_class and gave_most(game, player)
@@ -153,10 +141,10 @@ def wins_bonus(game: Game, player: int, concert_class: int) -> bool:
 
 @rule
 def is_punished(game: Game, player: int) -> bool:
-    """Return whether a player is to blame for a failed concert."""
+    """Return whether a player is to blame for a failed concert; the bot does not count (R6)."""
     if game.outcome == TOO_MUCH:
         return gave_most(game, player)
-    return game.outcome == TOO_LITTLE and gave_least(game, player)
+    return game.outcome == TOO_LITTLE and game.contribution[player] == game.contribution[: game.num_players].min()
 
 
 @rule

@@ -11,6 +11,7 @@ import numpy as np
 from symphony9_env.actions import MAX_CONTRIBUTION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import MAX_REPUTATION, MAX_SPACES, PLAYER_COUNTS, SCORING_METHODS
+from symphony9_env.rules.boards import offset_of, seat_at
 from symphony9_env.rules.state import (
     NONE,
     NUM_BOARDS,
@@ -92,7 +93,9 @@ def _encode_common(game: Game, out: Any) -> None:
     out[_ROUND + int(game.round_index)] = _ONE
     out[_DECISION + int(game.phase)] = _ONE
     out[_PENDING] = game.pending * _PER_PENDING
-    _encode_ranking_and_tiles(game, out)
+    for musician in range(game.num_musicians):
+        out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
+        out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
     _encode_budget(game, out)
     out[_SUCCESSES] = game.num_successes * _PER_ROUND
     out[_PERFORMERS] = game.num_performers * _PER_PERFORMER
@@ -126,13 +129,6 @@ def _spread(source: Any, out: Any, start: int, unit: Any) -> None:
 
 
 @rule
-def _encode_ranking_and_tiles(game: Game, out: Any) -> None:
-    for musician in range(game.num_musicians):
-        out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
-        out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
-
-
-@rule
 def _encode_budget(game: Game, out: Any) -> None:
     for round_index in range(num_tokens_shown(game)):
         kind = (int(game.budget[round_index]) - _LOWEST_TOKEN) // _TOKEN_STEP
@@ -144,17 +140,7 @@ def _encode_budget(game: Game, out: Any) -> None:
 @rule
 def board_at(game: Game, seat: int, offset: int) -> int:
     """Return the board at an offset from a seat: the seat itself first, then clockwise; the bot after the players."""
-    if offset >= game.num_players:
-        return offset
-    board = seat + offset
-    return board if board < game.num_players else board - int(game.num_players)
-
-
-@rule
-def offset_of(game: Game, seat: int, player: int) -> int:
-    """Return how far clockwise from a seat a player sits."""
-    offset = int(player) - seat
-    return offset if offset >= 0 else offset + int(game.num_players)
+    return seat_at(game, seat, offset) if offset < game.num_players else offset
 
 
 @rule
