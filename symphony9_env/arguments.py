@@ -65,12 +65,13 @@ def add_option_argument(parser: Any, option: Field[Any]) -> None:
     """Add the argument of one option to a parser or a group; a flag can be set and cleared: `--x`, `--no-x`."""
     about, choices, kind = option.metadata["help"], option.metadata["choices"], option_type(option)
     if kind is bool:
-        reading, shown = {"action": argparse.BooleanOptionalAction}, "yes" if option.default else None
-    else:
-        reading, shown = {"type": kind}, option.default
+        action = argparse.BooleanOptionalAction
+        preset = " (default: yes)" if option.default else ""
+        parser.add_argument(_flag(option.name), action=action, default=option.default, help=about + preset)
+        return
     allowed = f": {', '.join(map(str, choices))}" if choices else ""
-    default = "" if shown is None else f" (default: {shown})"
-    parser.add_argument(_flag(option.name), default=option.default, help=f"{about}{allowed}{default}", **reading)
+    default = "" if option.default is None else f" (default: {option.default})"
+    parser.add_argument(_flag(option.name), type=kind, default=option.default, help=f"{about}{allowed}{default}")
 
 
 def _flag(name: str) -> str:

@@ -109,9 +109,7 @@ def _make_parser() -> Parser:
 
     def add(name: str, about: str) -> argparse.ArgumentParser:
         description = f"{about[0].upper()}{about[1:]}."
-        return commands.add_parser(
-            name, help=about, description=description, epilog=f"examples:{_EXAMPLES.get(name, '')}"
-        )
+        return commands.add_parser(name, help=about, description=description, epilog=f"examples:{_EXAMPLES[name]}")
 
     _add_record(add("record", "play a game and write its record"))
     _add_replay(add("replay", "print a recorded game move by move"))

@@ -16,7 +16,7 @@ import numpy as np
 
 from symphony9_env.actions import NAMES
 from symphony9_env.arguments import Parser
-from symphony9_env.components import MUSICIANS, SCORING_TILES
+from symphony9_env.components import SCORING_TILES
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events
 from symphony9_env.names import BOT_NAME, agent_name
@@ -51,7 +51,6 @@ class Playthrough:
 
     lines: list[str] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
-    dead: set[str] = field(default_factory=set)
 
     @property
     def text(self) -> str:
@@ -118,14 +117,12 @@ def _write_events(playthrough: Playthrough, env: RawEnv, events: list[Event]) ->
             _write_sponsoring(playthrough, _public_view(env), event)
         elif event.kind == "concert_resolved":
             _write_concert(playthrough, env, event, events)
-        elif event.kind == "musician_died":
-            playthrough.dead.add(str(event.musician))
         elif event.kind == "round_started":
             if event.amount != 1:
-                _write_dead(playthrough)
+                _write_dead(playthrough, _public_view(env))
             playthrough.lines.append(f"\n--- round {event.amount}, {agent_name(event.board)} starts, money {money}")
         elif event.kind == "last_sales_started":
-            _write_dead(playthrough)
+            _write_dead(playthrough, _public_view(env))
             playthrough.lines.append(f"\n--- after round 6, money {money}")
 
 
@@ -150,8 +147,8 @@ def _write_concert(playthrough: Playthrough, env: RawEnv, concert: Event, events
         playthrough.reached.add(f"penalty: {concert.outcome}, {half}")
 
 
-def _write_dead(playthrough: Playthrough) -> None:
-    dead = sorted(playthrough.dead, key=MUSICIANS.index)
+def _write_dead(playthrough: Playthrough, view: SeatView) -> None:
+    dead = [musician.name for musician in view.musicians if musician.is_dead]
     playthrough.lines.append(f"    dead: {', '.join(dead) or 'nobody'}")
     if dead:
         playthrough.reached.add("death")

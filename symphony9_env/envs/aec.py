@@ -14,7 +14,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
-from symphony9_env.envs.spaces import action_space, observation_space, state_space
+from symphony9_env.envs.spaces import action_space, observation_space, vector_space
 from symphony9_env.events import EventBuffer
 from symphony9_env.names import agent_name
 from symphony9_env.options import (
@@ -33,7 +33,7 @@ from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import DECISIONS, NONE, OVER, States, new_states
 from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box, write_setup
-from symphony9_env.views import STATE_SIZE, observation_size, resample, seat_view
+from symphony9_env.views import STATE_FIELDS, STATE_SIZE, observation_size, resample, seat_view
 from symphony9_env.views.moves import replace_bids
 from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
@@ -103,7 +103,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.has_reset = False
         self.observation_spaces = {agent: observation_space(self.options) for agent in self.possible_agents}
         self.action_spaces = {agent: action_space(self.options) for agent in self.possible_agents}
-        self.state_space = state_space()
+        self.state_space = vector_space(STATE_FIELDS)
 
     # The current game.
 
@@ -193,8 +193,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         if options is not None and not isinstance(options, Mapping):
             raise ValueError(f"options={options!r}; allowed: a mapping, or None")
         setup = options.get("setup") if options else None
-        if seed is not None:
-            seed = check_seed(seed)
+        seed = None if seed is None else check_seed(seed)
         if setup is not None:
             write_setup(self._box, self._states, 0, setup)
         else:
@@ -240,30 +239,26 @@ class RawEnv(AECEnv[str, Observation, int]):
     def step(self, action: int | None) -> None:
         """Play a legal action of the deciding seat; once the game is over, remove agents with None."""
         self.require_reset("step()")
-        if self._phase == OVER:
-            self._step_after_end(action)
-            return
-        self._play(self._check_action(action))
-
-    def _step_after_end(self, action: int | None) -> None:
-        if not self.agents:
-            raise ValueError(f"action {action!r} after the game is over; legal: nothing, call reset() first")
-        if action is not None:
-            raise ValueError(f"action {action!r} after the game is over; legal: None, until all are done")
-        self._was_dead_step(action)
+        if self._phase != OVER:
+            self._play(self._check_action(action))
+        elif self.agents and action is None:
+            self._was_dead_step(action)
+        else:
+            legal = "None, until all are done" if self.agents else "nothing, call reset() first"
+            raise ValueError(f"action {action!r} after the game is over; legal: {legal}")
 
     def _check_action(self, action: Any) -> int:
         number = whole_number(action)
         if number is None:
-            raise ValueError(f"action {action!r} is no action number; {self._list_legal()}")
-        if not 0 <= number < len(self._mask):
-            raise ValueError(f"action {number} is out of range; {self._list_legal()}")
-        if not self._mask[number]:
-            raise ValueError(f"action {number} ({NAMES[number]!r}) is illegal now; {self._list_legal()}")
-        return number
-
-    def _list_legal(self) -> str:
-        return f"{self.agent_selection} may choose: {format_actions(np.flatnonzero(self._mask))}"
+            problem = f"{action!r} is no action number"
+        elif not 0 <= number < len(self._mask):
+            problem = f"{number} is out of range"
+        elif not self._mask[number]:
+            problem = f"{number} ({NAMES[number]!r}) is illegal now"
+        else:
+            return number
+        legal = format_actions(np.flatnonzero(self._mask))
+        raise ValueError(f"action {problem}; {self.agent_selection} may choose: {legal}")
 
     def _play(self, action: int) -> None:
         agent = self.agent_selection
@@ -304,7 +299,9 @@ class RawEnv(AECEnv[str, Observation, int]):
     def observe(self, agent: str) -> Observation:
         """Return what an agent may know now, in new arrays; the mask of a waiting agent is all zeros."""
         self.require_reset("observe()")
-        seat = self._seat(agent)
+        if agent not in self.possible_agents:
+            raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}")
+        seat = self.possible_agents.index(agent)
         if seat == self._player and self._phase != OVER:
             return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
         observation = np.empty_like(self._observation)
@@ -340,12 +337,6 @@ class RawEnv(AECEnv[str, Observation, int]):
     def close(self) -> None:
         """Close the window, if one is open."""
         self._renderer.close()
-
-    def _seat(self, agent: str) -> int:
-        try:
-            return self.possible_agents.index(agent)
-        except ValueError:
-            raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
 
     def require_reset(self, use: str) -> None:
         """Raise an error if no game has been dealt yet; `use` names what needs one, such as "render()"."""

@@ -108,17 +108,20 @@ def _encode_common(game: Game, out: Any) -> None:
 def _encode_musicians(game: Game, out: Any) -> None:
     """Encode tracks and ranking, always of all six: loops of a fixed length compile to better code."""
     for musician in range(NUM_MUSICIANS):
-        out[_REPUTATION + musician] = _f4(game.reputation[musician]) * _PER_REPUTATION
-    for musician in range(NUM_MUSICIANS):
-        out[_SENIORITY + musician] = _f4(game.num_uncovered[musician]) * _PER_SPACE
-    for musician in range(NUM_MUSICIANS):
         out[_PLACE + musician] = _f4(NUM_MUSICIANS - game.rank[musician]) * _PER_PLACE
-    for musician in range(NUM_MUSICIANS):
-        out[_DEAD + musician] = game.dead[musician]
-    for musician in range(NUM_MUSICIANS):
-        out[_CUBES_LEFT + musician] = _f4(game.cubes_left[musician]) * _PER_TRACK_CUBE
+    _copy(game.reputation, NUM_MUSICIANS, out, _REPUTATION, _PER_REPUTATION)
+    _copy(game.num_uncovered, NUM_MUSICIANS, out, _SENIORITY, _PER_SPACE)
+    _copy(game.dead, NUM_MUSICIANS, out, _DEAD, _ONE)
+    _copy(game.cubes_left, NUM_MUSICIANS, out, _CUBES_LEFT, _PER_TRACK_CUBE)
     _spread(game.ahead_reputation, out, _AHEAD_REPUTATION, _PER_REPUTATION)
     _spread(game.ahead_cubes, out, _AHEAD_CUBES, _PER_TRACK_CUBE)
+
+
+@rule
+def _copy(source: Any, length: int, out: Any, start: int, unit: Any) -> None:
+    """Write a field, or one seat's part of it, of a length that is known when this is compiled."""
+    for spot in range(length):
+        out[start + spot] = _f4(source[spot]) * unit
 
 
 @rule
@@ -166,8 +169,7 @@ def _encode_hand(game: Game, seat: int, offset: int, out: Any, hand: int, hand_t
 @rule
 def _encode_actions(game: Game, board: int, offset: int, out: Any) -> None:
     """Encode what is public of what a player or the bot did in this round and in the last concert."""
-    for token in range(NUM_FURNITURE):
-        out[_SALES + NUM_FURNITURE * offset + token] = game.sales[board, token]
+    _copy(game.sales[board], NUM_FURNITURE, out, _SALES + NUM_FURNITURE * offset, _ONE)
     if game.announced[board] != NONE:
         out[_ANNOUNCED + 2 * offset] = _ONE
         out[_ANNOUNCED + 2 * offset + 1] = game.announced[board] * _PER_BID
@@ -181,17 +183,13 @@ def _encode_actions(game: Game, board: int, offset: int, out: Any) -> None:
 def _encode_boards(game: Game, seat: int, out: Any) -> None:
     """Encode the observer's money and furniture and everybody's board, always four: an absent board is zeros."""
     out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
-    for token in range(NUM_FURNITURE):
-        out[_FURNITURE + token] = game.furniture[seat, token]
+    _copy(game.furniture[seat], NUM_FURNITURE, out, _FURNITURE, _ONE)
     for offset in range(NUM_BOARDS):
         board = board_at(game, seat, offset)
         row = NUM_MUSICIANS * offset
-        for musician in range(NUM_MUSICIANS):
-            out[_EARLIER + row + musician] = _f4(game.earlier_cubes[board, musician]) * _PER_CUBE
-        for musician in range(NUM_MUSICIANS):
-            out[_NEW + row + musician] = _f4(game.new_cubes[board, musician]) * _PER_CUBE
-        for musician in range(NUM_MUSICIANS):
-            out[_COMPOSITIONS + row + musician] = _f4(game.compositions[board, musician]) * _PER_TILE
+        _copy(game.earlier_cubes[board], NUM_MUSICIANS, out, _EARLIER + row, _PER_CUBE)
+        _copy(game.new_cubes[board], NUM_MUSICIANS, out, _NEW + row, _PER_CUBE)
+        _copy(game.compositions[board], NUM_MUSICIANS, out, _COMPOSITIONS + row, _PER_TILE)
         out[_CONTRIBUTION + offset] = game.contribution[board] * _PER_BID
 
 
@@ -201,8 +199,7 @@ def _encode_ledger(game: Game, seat: int, out: Any) -> None:
     for offset in range(1, game.num_players):
         other = board_at(game, seat, offset)
         out[_OTHERS_MONEY + offset - 1] = min(game.money[other], MONEY_SHOWN) * _PER_MONEY
-        for token in range(NUM_FURNITURE):
-            out[_OTHERS_FURNITURE + NUM_FURNITURE * (offset - 1) + token] = game.furniture[other, token]
+        _copy(game.furniture[other], NUM_FURNITURE, out, _OTHERS_FURNITURE + NUM_FURNITURE * (offset - 1), _ONE)
 
 
 @rule
@@ -232,9 +229,6 @@ def observe_all(states: Any, index: int, out: Any) -> None:
     encode(game, 0, out)
     for offset in range(game.num_players):
         _encode_hand(game, offset, offset, out, _ALL_HANDS, _ALL_HAND_TOKENS)
+    _copy(game.budget, NUM_ROUNDS, out, _ALL_BUDGET, _PER_TOKEN)
     for round_index in range(NUM_ROUNDS):
-        out[_ALL_BUDGET + round_index] = game.budget[round_index] * _PER_TOKEN
-        if game.has_bot:
-            for level in range(NUM_CLASSES):
-                spot = NUM_CLASSES * round_index + level
-                out[_ALL_BOT_TILES + spot] = game.bot_tiles[round_index, level] * _PER_BID
+        _copy(game.bot_tiles[round_index], NUM_CLASSES, out, _ALL_BOT_TILES + NUM_CLASSES * round_index, _PER_BID)
