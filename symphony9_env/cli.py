@@ -148,9 +148,9 @@ def _record(chosen: argparse.Namespace) -> None:
     path = chosen.out or f"game-{variant.num_players}p-{chosen.seed}.json"
     if path == "-":
         print(records.dumps(record))
-        return
-    records.save(record, path)
-    print(f"{path}: {len(record['actions'])} moves, scores {record['result']['scores']}")
+    else:
+        records.save(record, path)
+        print(f"{path}: {len(record['actions'])} moves, scores {record['result']['scores']}")
 
 
 def _play_at_random(env: RawEnv, seed: int) -> Record:
@@ -201,10 +201,9 @@ def _replay(chosen: argparse.Namespace) -> None:
     record = records.load(Path(chosen.file))
     for index, (env, events) in enumerate(replay_with_events(record, ledger=chosen.ledger)):
         seat = env.deciding_seat if chosen.seat is None else chosen.seat
-        view = describe(seat_view(env.states, 0, seat, env.options.ledger))
         if index > 0:
             print(f"\n{_describe_move(env, events, chosen.seat)}\n")
-        print(view)
+        print(describe(seat_view(env.states, 0, seat, chosen.ledger)))
 
 
 def _describe_move(env: RawEnv, events: list[Event], seat: int | None) -> str:
@@ -254,9 +253,9 @@ def _bench(chosen: argparse.Namespace) -> None:
         games.step(actions)
         ended += int(games.terminated.sum())
         calls += 1
-    rate = calls * games.num_games / passed
     print(
-        f"{rate:,.0f} steps/s, {ended / passed:,.0f} games/s (observation and mask included; {games.num_games} games)"
+        f"{calls * games.num_games / passed:,.0f} steps/s, {ended / passed:,.0f} games/s "
+        f"(observation and mask included; {games.num_games} games)"
     )
 
 

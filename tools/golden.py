@@ -94,13 +94,17 @@ def _public_view(env: RawEnv) -> SeatView:
 
 def _write_deal(playthrough: Playthrough, env: RawEnv, game: GoldenGame) -> None:
     setup = env.record()["setup"]
-    playthrough.lines.append(f"{game.name}: seed {game.seed}, {game.options}")
     bot = f", bot {setup['bot_tiles']}" if "bot_tiles" in setup else ""
-    playthrough.lines.append(f"budget {setup['budget']}{bot}")
-    for name, track in setup["tracks"].items():
-        spaces = "  ".join(f"{reputation}:{cubes}" for reputation, cubes in track)
-        playthrough.lines.append(f"{name:10} {setup['scoring'][name]}   {spaces}")
-    playthrough.lines.append(f"starting cubes {setup['starting_cubes']}")
+    tracks = {
+        name: "  ".join(f"{reputation}:{cubes}" for reputation, cubes in track)
+        for name, track in setup["tracks"].items()
+    }
+    playthrough.lines += [
+        f"{game.name}: seed {game.seed}, {game.options}",
+        f"budget {setup['budget']}{bot}",
+        *(f"{name:10} {setup['scoring'][name]}   {track}" for name, track in tracks.items()),
+        f"starting cubes {setup['starting_cubes']}",
+    ]
 
 
 def _write_move(playthrough: Playthrough, env: RawEnv, action: int) -> None:
@@ -132,8 +136,8 @@ def _write_sponsoring(playthrough: Playthrough, view: SeatView, token: Event) ->
         cubes = [a + b for a, b in zip(board.earlier_cubes, board.new_cubes, strict=True)]
         playthrough.lines.append(f"    {board.name:9} compositions {list(board.compositions)} cubes {cubes}")
     ranked = sorted(view.musicians, key=lambda musician: musician.rank)
-    playthrough.lines.append("    ranking " + ", ".join(f"{m.name} {m.reputation} {m.fame}" for m in ranked))
-    playthrough.lines.append(f"    budget token {token.amount}")
+    ranking = ", ".join(f"{m.name} {m.reputation} {m.fame}" for m in ranked)
+    playthrough.lines += [f"    ranking {ranking}", f"    budget token {token.amount}"]
 
 
 def _write_concert(playthrough: Playthrough, env: RawEnv, concert: Event, events: list[Event]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_type_hints
 
@@ -232,16 +232,17 @@ def parse_settings_json(text: str, source: str) -> Settings:
 
 def list_settings() -> str:
     """Return all settings with their defaults, as they can be given on the command line, and their descriptions."""
-    lines = []
-    for name, field in Settings.model_fields.items():
-        value = getattr(Settings(), name)
-        if not isinstance(value, Section):
-            lines.append(f"  {name}={json.dumps(value)}   {field.description}")
-            continue
-        lines.append(f"\n{name}: {' '.join((value.__doc__ or '').split())}")
-        for one, its_field in type(value).model_fields.items():
-            lines.append(f"  {name}.{one}={json.dumps(getattr(value, one))}   {its_field.description}")
-    return "\n".join(lines)
+    return "\n".join(_list_section(Settings(), ""))
+
+
+def _list_section(section: Section, prefix: str) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield f"\n{name}: {' '.join((value.__doc__ or '').split())}"
+            yield from _list_section(value, f"{name}.")
+        else:
+            yield f"  {prefix}{name}={json.dumps(value)}   {field.description}"
 
 
 def _apply_override(given: dict[str, Any], override: str) -> None:

@@ -49,7 +49,7 @@ def estimate_composition_values(game: Game, composition_values: Any) -> None:
 @rule
 def plan_move(game: Game, composition_values: Any) -> int:
     """Return the planner's action, given the estimated values of compositions (needed while cubes can be taken)."""
-    player, coin_value = int(game.player), value_of_coin(game)
+    player, coin_value = int(game.player), (1 + COIN_GAIN_PER_ROUND * rounds_left(game)) / MONEY_PER_POINT
     kept_points = _kept_cube_points(game, player)
     cube_values = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
@@ -62,12 +62,6 @@ def plan_move(game: Game, composition_values: Any) -> int:
                 _pick_value(game, player, musician, composition_values, income + held) if game.phase <= BUY_8 else held
             )
     return choose_move(game, cube_values, coin_value)
-
-
-@rule
-def value_of_coin(game: Game) -> float:
-    """Return the value of a dollar in points."""
-    return (1 + COIN_GAIN_PER_ROUND * rounds_left(game)) / MONEY_PER_POINT
 
 
 @rule

@@ -57,7 +57,7 @@ def open_hands(game: Game, events: Any) -> None:
         emit(events, game, HAND_OPENED, player, NONE, game.contribution[player], game.contribution_token[player])
     if game.has_bot:
         bot = game.num_players
-        game.contribution[bot] = bot_contribution(game)
+        game.contribution[bot] = bot_contribution(game, game.bot_tiles[game.round_index])
         total += game.contribution[bot]
         emit(events, game, HAND_OPENED, bot, NONE, game.contribution[bot], NONE)
     game.total = total
@@ -102,15 +102,15 @@ def is_success(game: Game) -> bool:
 
 
 @rule
-def bot_contribution(game: Game) -> int:
-    """Return the bot's share, by the fame of the colour it has most cubes of.
+def bot_contribution(game: Game, tile: Any) -> int:
+    """Return the bot's share by a tile: the amount for the fame of the colour it has most cubes of.
 
     For tied colours that is the lowest of their amounts, and without cubes the one for low fame (R10).
     """
-    most, amount = 0, game.bot_tiles[game.round_index, LOW]
+    most, amount = 0, tile[LOW]
     for musician in range(game.num_musicians):
         held = cubes(game, game.num_players, musician)
-        offered = game.bot_tiles[game.round_index, fame(game, musician)]
+        offered = tile[fame(game, musician)]
         if held > most or (held == most > 0 and offered < amount):
             most, amount = held, offered
     return amount
