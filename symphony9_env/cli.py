@@ -171,11 +171,12 @@ def _read_names(text: str, num_players: int) -> list[str]:
 def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
     """Let agents play the game, each with a seed of its own; the record names them."""
     with ExitStack() as stack:  # closes the agents, some of which are processes
-        players = []
-        for seat, name in enumerate(names):
-            player = stack.enter_context(agents.make(name, seed=derive_agent_seed(seed, seat)))
+        players = [
+            stack.enter_context(agents.make(name, seed=derive_agent_seed(seed, seat)))
+            for seat, name in enumerate(names)
+        ]
+        for player in players:
             player.check_players(len(names))
-            players.append(player)
         while not all(env.terminations.values()):
             env.step(players[env.deciding_seat].choose(env))
     seats = [{"name": player.name, "agent": player.spec or player.name} for player in players]

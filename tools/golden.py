@@ -166,9 +166,11 @@ def _write_result(playthrough: Playthrough, view: SeatView) -> None:
         playthrough.lines.append(f"{player} {round(line.total, 3):g}: {cells}")
     playthrough.lines.append(f"winners: {', '.join(winners(view.score_sheet))}")
     column = "4" if view.num_players == 4 else "2-3"
-    for musician in view.musicians:
-        if any(line.breakdown[musician.name] for line in view.score_sheet.values()):
-            playthrough.reached.add(f"tile {musician.scoring_tile} ({column} players)")
+    playthrough.reached |= {
+        f"tile {musician.scoring_tile} ({column} players)"
+        for musician in view.musicians
+        if any(line.breakdown[musician.name] for line in view.score_sheet.values())
+    }
 
 
 def must_reach() -> set[str]:

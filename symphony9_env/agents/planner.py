@@ -56,7 +56,8 @@ def plan_move(game: Game, composition_values: Any) -> int:
         if game.phase == TAKE_FOR_BOT:
             cube_values[musician] = _bot_cube_cost(game, player, musician, composition_values)
         else:
-            income = _income_value(game, musician, coin_value)
+            concert_class = fame(game, musician)  # this round's concert pays if it is of this class
+            income = CLASS_PROBABILITIES[concert_class] * int(game.income[concert_class]) * coin_value
             held = kept_points + (LATER_CONCERTS * income if rounds_left(game) > 0 else 0.0)
             cube_values[musician] = (
                 _pick_value(game, player, musician, composition_values, income + held) if game.phase <= BUY_8 else held
@@ -72,13 +73,6 @@ def _kept_cube_points(game: Game, player: int) -> float:
         if game.scoring_method[musician] == CUBES_LEFT:
             points += points_per_item(game, musician, int(game.compositions[player, musician]))
     return points
-
-
-@rule
-def _income_value(game: Game, musician: int, coin_value: float) -> float:
-    """Return the expected income that this round's concert pays for a cube of this musician, in points."""
-    concert_class = fame(game, musician)
-    return CLASS_PROBABILITIES[concert_class] * int(game.income[concert_class]) * coin_value
 
 
 @rule

@@ -90,8 +90,7 @@ class Symphony9TextEnv(ta.Env):
         seat = self.game.deciding_seat
         if self.state.current_player_id != seat:  # setting the same player again would reset the count of errors
             self.state.manually_set_current_player_id(seat)
-        board = describe(self._view(seat)) + more
-        self.state.add_observation(board, ta.ObservationType.GAME_BOARD, to_id=seat)
+        self.state.add_observation(describe(self._view(seat)) + more, ta.ObservationType.GAME_BOARD, to_id=seat)
 
     def _narrate(self, events: list[Event], speech: str = "") -> None:
         """Tell every seat what it may see of the events of a move, and the words said with an announcement."""
@@ -109,8 +108,7 @@ class Symphony9TextEnv(ta.Env):
             self._ask()
 
     def _end(self, rewards: dict[int, float], reason: str) -> None:
-        by_seat = {seat: float(rewards.get(seat, 0.0)) for seat in range(self.state.num_players)}
-        self.state.set_game_outcome(by_seat, reason)
+        self.state.set_game_outcome({seat: rewards.get(seat, 0.0) for seat in range(self.state.num_players)}, reason)
 
     def _view(self, seat: int) -> SeatView:
         return seat_view(self.game.states, 0, seat, self.game.options.ledger)

@@ -125,12 +125,8 @@ def _describe_own(view: SeatView) -> str:
     if view.score_sheet is None:
         parts = ", ".join(f"{source} {points:g}" for source, points in view.points.breakdown.items() if points)
         lines.append(f"Your points if the game ended now: {round(view.points.total, 2):g} ({parts}).")
-    lines.append("What the scoring tiles count: " + ", ".join(_describe_tile(one) for one in view.musicians) + ".")
-    return "\n".join(lines)
-
-
-def _describe_tile(musician: Musician) -> str:
-    return f"{musician.name} {musician.scoring_tile} ({scoring_method(musician.scoring_tile)})"
+    tiles = [f"{one.name} {one.scoring_tile} ({scoring_method(one.scoring_tile)})" for one in view.musicians]
+    return "\n".join([*lines, f"What the scoring tiles count: {', '.join(tiles)}."])
 
 
 def _describe_decision(view: SeatView) -> str:

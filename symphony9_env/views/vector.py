@@ -96,7 +96,11 @@ def _encode_common(game: Game, out: Any) -> None:
     for musician in range(game.num_musicians):
         out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
         out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
-    _encode_budget(game, out)
+    for round_index in range(num_tokens_shown(game)):
+        kind = (int(game.budget[round_index]) - _LOWEST_TOKEN) // _TOKEN_STEP
+        out[_BUDGET_SEEN + kind] += _PER_SEEN
+        if round_index == game.round_index:
+            out[_BUDGET_TOKEN + kind] = _ONE
     out[_SUCCESSES] = game.num_successes * _PER_ROUND
     out[_PERFORMERS] = game.num_performers * _PER_PERFORMER
     if game.outcome != NONE:
@@ -119,7 +123,7 @@ def _encode_musicians(game: Game, out: Any) -> None:
 
 @rule
 def _copy(source: Any, length: int, out: Any, start: int, unit: Any) -> None:
-    """Write a field, or one seat's part of it, of a length that is known when this is compiled."""
+    """Write a field, or one seat's part of it."""
     for spot in range(length):
         out[start + spot] = _f4(source[spot]) * unit
 
@@ -127,17 +131,7 @@ def _copy(source: Any, length: int, out: Any, start: int, unit: Any) -> None:
 @rule
 def _spread(source: Any, out: Any, start: int, unit: Any) -> None:
     """Write a whole field. The bound is odd on purpose: a loop of known length is unrolled rather than vectorised."""
-    for spot in range(min(len(source), len(out) - start)):
-        out[start + spot] = _f4(source[spot]) * unit
-
-
-@rule
-def _encode_budget(game: Game, out: Any) -> None:
-    for round_index in range(num_tokens_shown(game)):
-        kind = (int(game.budget[round_index]) - _LOWEST_TOKEN) // _TOKEN_STEP
-        out[_BUDGET_SEEN + kind] += _PER_SEEN
-        if round_index == game.round_index:
-            out[_BUDGET_TOKEN + kind] = _ONE
+    _copy(source, min(len(source), len(out) - start), out, start, unit)
 
 
 @rule
