@@ -3,7 +3,7 @@
 >>> suggest("planer", ["greedy", "planner"])
 "did you mean 'planner'? "
 >>> show([[1, 2], "x" * 1000])
-"[[1, 2], 'xxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx']"
+"[[1, 2], 'xxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxx']"
 """
 
 from __future__ import annotations
