@@ -31,7 +31,8 @@ Sizes = Annotated[tuple[LayerSize, ...], Field(max_length=8)]
 
 # Options of the environment that are no game settings: rewards have a section of their own.
 REWARD_OPTIONS: Final = ("reward", "shaping")
-MAX_FILE_BYTES: Final = 65_536  # of a settings file
+MAX_FILE_BYTES: Final = 16_384  # of a settings file
+MAX_BRACKETS: Final = 100  # opening ones in YAML: the parser takes very long for deep nesting
 GAME_DEFAULTS: Final = {"ledger": True}  # where training has another default than the environment
 
 
@@ -231,6 +232,8 @@ class _Loader(yaml.SafeLoader):
 
 def _parse_yaml(text: str) -> Any:
     """Return the data of a YAML text; raise a ValueError with the reason in one line if it can't be parsed."""
+    if text.count("[") + text.count("{") > MAX_BRACKETS:
+        raise ValueError(f"more than {MAX_BRACKETS} brackets")
     try:
         return yaml.load(text, _Loader)
     except RecursionError:
