@@ -20,10 +20,11 @@ from dataclasses import Field, dataclass, field, fields
 from types import NoneType
 from typing import Any, Final, TypedDict, TypeVar, Unpack
 
-from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS, Components, load_components
+from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS
+from symphony9_env.components.tracks import Components, load_components
 from symphony9_env.rewards import REWARDS
 from symphony9_env.rules.chance import MAX_SEED, SEED_BITS
-from symphony9_env.suggestions import suggest
+from symphony9_env.suggestions import show, suggest
 
 TRACKS: Final = ("historical", "random")
 SCORING: Final = ("random", "A", "B")
@@ -173,12 +174,12 @@ def check_assignment(scoring: Any, num_players: int, name: str = "scoring") -> d
         raise ValueError(f"{name} must be a mapping from musicians to tile sides")
     rules = PLAYER_COUNT_RULES[num_players]
     if missing := [musician for musician in rules.musicians if musician not in scoring]:
-        raise ValueError(f"{name}={dict(scoring)!r}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")
+        raise ValueError(f"{name}={show(dict(scoring))}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")
     if unknown := [musician for musician in scoring if musician not in rules.musicians]:
-        raise ValueError(f"{name}: {unknown[0]!r} is not in this game; needed: {_join(rules.musicians)}")
+        raise ValueError(f"{name}: {show(unknown[0])} is not in this game; needed: {_join(rules.musicians)}")
     for musician, tile in scoring.items():
         if not isinstance(tile, str) or tile not in rules.scoring_tiles:
-            raise ValueError(f"{name}[{musician!r}]={tile!r}; allowed: {_join(rules.scoring_tiles)}")
+            raise ValueError(f"{name}[{musician!r}]={show(tile)}; allowed: {_join(rules.scoring_tiles)}")
     numbers = [tile[0] for tile in scoring.values()]
     if repeated := [tile for tile in scoring.values() if numbers.count(tile[0]) > 1]:
         raise ValueError(f"{name}: tile number {repeated[0][0]} is given twice; each number once")
