@@ -24,6 +24,7 @@ from symphony9_env.web.tables import Table
 TIMEOUT = 60_000  # milliseconds: agents may have to be compiled, on a busy machine
 expect.set_options(timeout=TIMEOUT)
 
+MS_UNTIL_ACTIVE = 400  # milliseconds from a new question until its buttons react
 BID_4 = number("bid 4")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -74,6 +75,7 @@ class Screen:
             lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None,
         )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.clock.install()  # tests may move or stop the page's clock
         self.page.goto(url)
 
     def choices(self) -> list[dict[str, Any]]:
@@ -107,6 +109,7 @@ def play(screen: Screen, count: int) -> None:
     choices = screen.choices()
     wanted = [one for one in choices if one["action"] == BID_4] or choices
     before = screen.num_lines()
+    screen.page.clock.fast_forward(MS_UNTIL_ACTIVE)
     screen.page.click(f"#question [data-action='{wanted[count * 7 % len(wanted)]['action']}']")
     screen.page.wait_for_function("before => document.querySelectorAll('#log li').length > before", arg=before)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
@@ -10,10 +11,9 @@ from playwright.sync_api import Browser, Locator, expect
 from symphony9_env.web.app import make_app
 from symphony9_env.web.table_store import TableStore
 from symphony9_env.web.tables import Table
-from tests.web.browser import Screen, advance, running
+from tests.web.browser import MS_UNTIL_ACTIVE, Screen, advance, running
 
 MS_BETWEEN_CLICKS = 180  # of a quick double click
-MS_UNTIL_ACTIVE = 400  # from a new question until its buttons react
 
 
 @pytest.fixture
@@ -29,9 +29,8 @@ def screen(table: Table, store: TableStore, browser: Browser) -> Iterator[Screen
     """The page of the first seat, once its buttons react. Its clock stands still: the tests work on slow machines."""
     with running(make_app(store)) as address:
         screen = Screen(browser, f"{address}/play#{table.seats[0].token}")
-        screen.page.clock.install(time=0)
-        screen.page.clock.pause_at(1000)
-        screen.page.reload()
+        pass_button(screen).wait_for()
+        screen.page.clock.pause_at(datetime.now() + timedelta(minutes=1))
         activate(screen)
         yield screen
         assert screen.errors == []
