@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from symphony9_env import records, symphony9_v0
 from symphony9_env.agents import make
@@ -175,6 +175,34 @@ def test_a_screen_reader_finds_names_and_announcements(browser: Browser, store: 
         play(screen, 0)
         expect(page.locator("#announcements")).to_contain_text("Ann takes a")
         assert page.locator("h1").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("is_compiling", "text"), [(True, "The rules are being compiled"), (False, "Waiting for the server")]
+)
+def test_a_page_says_why_it_waits(is_compiling: bool, text: str, browser: Browser, store: TableStore) -> None:
+    """The answer to the request for a game is held back until the page has said so."""
+    held: list[Route] = []
+    with running(make_app(store)) as address:
+        screen = Screen(browser, f"{address}/#{store.host_token}")
+        page, notice = screen.page, screen.page.locator("#notice")
+        page.wait_for_selector("#seats li")
+        page.route("**/api/status", lambda route: route.fulfill(json={"is_compiling": is_compiling}))
+        page.route(
+            "**/api/tables", lambda route: (held.append if route.request.method == "POST" else Route.continue_)(route)
+        )
+        with page.expect_request("**/api/tables"):
+            page.click("text=Start the game")
+        assert not notice.is_visible()
+        expect(page.locator("text=Start the game")).to_be_disabled()  # a second click sets up no second game
+        page.clock.fast_forward(1000)
+        expect(notice).to_contain_text(text)
+        held[0].continue_()
+        page.wait_for_url("**/play#*")
+        page.wait_for_selector(".tracks")
+        assert not notice.is_visible()
+        assert len(store.tables) == 1
+        assert screen.errors == []
 
 
 def test_wrong_links_get_a_clear_message(browser: Browser, store: TableStore) -> None:
