@@ -85,7 +85,7 @@
     if (!move) return `Search would choose: ${result}.`;
     if (gain_95 === null) return `Search would make the same move: ${result}.`;
     const [low, high] = gain_95.map((gain) => formatSigned(Math.round(100 * gain)));
-    return `Search would choose another move: ${result}, ${move.name} ${formatPercent(move_chance)} of as many in the same worlds (gain, 95 % interval: ${low} to ${high} points).`;
+    return `Search would choose another move: ${result}; ${move.name} wins ${formatPercent(move_chance)} in the same worlds (difference, 95 % interval: ${low} to ${high} points).`;
   }
 
   function drawComment(frame, seat) {
