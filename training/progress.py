@@ -15,7 +15,7 @@ from symphony9_env.agents import Card
 from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.console import format_interval, format_percent, format_table
-from symphony9_env.arena.figures import PALETTE, STYLE, as_percent
+from symphony9_env.arena.figures import PALETTE, STYLE, as_percent, shorten
 from symphony9_env.arena.matches import win_rate_against
 from training.config import Settings
 
@@ -58,22 +58,28 @@ def write_progress(path: Path, rows: list[Row]) -> None:
 def draw_curve(path: Path, rows: list[Row], num_players: int) -> None:
     """Plot the win rates over the run, with their 95 % intervals, and save the plot in the folder of the run."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(8, 4.2))
-        axes = figure.subplots()
-        steps = [row["steps"] / 1e6 for row in rows]
-        names = [name for name in rows[0] if f"{name}_low" in rows[0]]
-        for colour, name in zip(PALETTE, names, strict=False):
-            axes.plot(steps, [row[name] for row in rows], color=colour, label=f"against {name}", marker=".")
-            low, high = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
-            axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.axhline(1 / num_players, color="#333333", linestyle="--", linewidth=1, label="par")
-        axes.set_ylim(0, 1.02)
-        axes.yaxis.set_major_formatter(as_percent)
-        axes.set_xlabel("steps of the learner, in millions")
-        axes.set_ylabel("win rate")
-        axes.set_title(f"{path.parent.name}: {num_players} players")
-        axes.legend(loc="center right")
+        figure = plot_win_rates(rows, num_players, f"{path.parent.name}: {num_players} players")
         files.write(path, lambda draft: figure.savefig(draft, format="png", dpi=130))
+
+
+def plot_win_rates(rows: list[Row], num_players: int, title: str) -> Figure:
+    """Return the plot of these evaluations; its legend is beside the lines."""
+    figure = Figure(figsize=(9, 4.2))
+    axes = figure.subplots()
+    steps = [row["steps"] / 1e6 for row in rows]
+    names = [name for name in rows[0] if f"{name}_low" in rows[0]]
+    for colour, name in zip(PALETTE, names, strict=False):
+        axes.plot(steps, [row[name] for row in rows], color=colour, label=f"against {shorten(name)}", marker=".")
+        low, high = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
+        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.axhline(1 / num_players, color="#333333", linestyle="--", linewidth=1, label="par")
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(as_percent)
+    axes.set_xlabel("steps of the learner, in millions")
+    axes.set_ylabel("win rate")
+    axes.set_title(title)
+    figure.legend(loc="outside right center")
+    return figure
 
 
 def format_win_rates(row: Row) -> dict[str, str]:

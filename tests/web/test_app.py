@@ -7,6 +7,7 @@ import gc
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -18,6 +19,7 @@ from starlette.websockets import WebSocketDisconnect
 from symphony9_env import records
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.web.app import MAX_BODY, MAX_SOCKETS, make_app
+from symphony9_env.web.compilation_status import compilation_status
 from symphony9_env.web.table_store import TableStore
 from symphony9_env.web.tables import Table
 from tests.web.api import bearer, choices_of, create_table, get_seat, move, play_random_moves, run_server
@@ -250,3 +252,20 @@ def test_fifty_games_can_be_played_at_once(tmp_path: Path) -> None:
         f"symphony9 play, 50 games at once against planner, investor and greedy: {len(waits)} moves, each answered "
         f"with the agents' moves in {low:.0f} ms (median), {high:.0f} ms (99 % of them)"
     )
+
+
+def test_everybody_at_a_table_can_ask_whether_the_rules_are_being_compiled(tmp_path: Path) -> None:
+    def ask(token: str) -> Any:
+        return client.get("/api/status", headers=bearer(token))
+
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "greedy")
+        for module, expected in [("symphony9_env.rules.game", True), ("numpy", False)]:
+            function = SimpleNamespace(__module__=module)
+            compiling = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+            compilation_status.on_start(compiling)
+            assert ask(token).json() == ask(store.host_token).json() == {"is_compiling": expected}
+            compilation_status.on_end(compiling)
+        assert ask(token).json() == {"is_compiling": False}
+        assert ask("wrong").status_code == 403
+        assert client.get("/api/status").status_code == 401
