@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_type_hints
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_type_hints
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
-from symphony9_env import agents
+from symphony9_env import agents, files
 from symphony9_env.agents.networks import SHAPES
 from symphony9_env.options import OPTION_FIELDS, EnvOptions, OptionValues, make_options
 from symphony9_env.rules.chance import MAX_SEED
@@ -29,6 +30,11 @@ Sizes = Annotated[tuple[Positive, ...], Field(max_length=8)]
 # Options of the environment that are no game settings: rewards have a section of their own.
 REWARD_OPTIONS: Final = ("reward", "shaping")
 GAME_DEFAULTS: Final = {"ledger": True}  # where training has another default than the environment
+MAX_CONFIG_BYTES: Final = 1_000_000
+
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxlevel = 2
+_SHORT.maxstring = _SHORT.maxother = 120
 
 
 class Section(BaseModel):
@@ -194,11 +200,13 @@ def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
     A ValueError says what is wrong and where.
     """
     try:
-        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        text = files.read_bytes(path, MAX_CONFIG_BYTES).decode()
+    except (OSError, ValueError) as error:
         raise ValueError(f"--config {path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"--config {path}: not valid YAML: {' '.join(str(error).split())}") from None
+    try:
+        given = _parse_yaml(text)
+    except ValueError as error:
+        raise ValueError(f"--config {path}: not valid YAML: {error}") from None
     if given is None:
         given = {}
     if not isinstance(given, dict):
@@ -245,18 +253,33 @@ def list_settings() -> str:
 def _apply_override(given: dict[str, Any], override: str) -> None:
     names, text = _split_override(override)
     if not names:
-        raise ValueError(f"{override!r}; expected a setting as name=value, such as ppo.learning_rate=0.0003")
+        raise ValueError(f"{_shorten(override)}; expected a setting as name=value, such as ppo.learning_rate=0.0003")
     *sections, last = names
     for section in sections:
         if given.get(section) is None:
             given[section] = {}
         given = given[section]
         if not isinstance(given, dict):
-            raise ValueError(f"{override!r}: {section} is not a section of settings")
+            raise ValueError(f"{_shorten(override)}: {section} is not a section of settings")
     try:
-        given[last] = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise ValueError(f"{override!r}: the value is not valid YAML") from None
+        given[last] = _parse_yaml(text)
+    except ValueError:
+        raise ValueError(f"{_shorten(override)}: the value is not valid YAML") from None
+
+
+def _parse_yaml(text: str) -> Any:
+    """Return the contents of a YAML document; raise a ValueError if it is none."""
+    try:
+        return yaml.safe_load(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError for a date or a number that can't exist
+        raise ValueError(" ".join(str(error).split())) from None
+
+
+def _shorten(value: Any) -> str:
+    """Return a value for an error message; lists in lists that YAML's aliases repeat would have gigabytes."""
+    return _SHORT.repr(value)
 
 
 def _split_override(override: str) -> tuple[list[str], str]:
@@ -281,7 +304,7 @@ def _describe_error(error: ValidationError) -> str:
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}"
     if first["type"] != "extra_forbidden":
-        return f"{name}={first['input']!r}; {first['msg']}"
+        return f"{name}={_shorten(first['input'])}; {first['msg']}"
     section: Any = Settings()
     for part in location[:-1]:
         section = getattr(section, part)

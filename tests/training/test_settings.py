@@ -90,7 +90,16 @@ def test_wrong_settings_are_refused_in_one_line(config: Path, override: str, exp
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("a: [", "not valid YAML"), ("- 1", "expected a mapping of settings"), (None, "cannot be read")],
+    [
+        ("a: [", "not valid YAML"),
+        ("- 1", "expected a mapping of settings"),
+        (None, "cannot be read"),
+        ("network: {hidden: " + "[\n" * 3000, "not valid YAML: nested too deep"),
+        ("seed: 2020-99-99", "bad.yaml: not valid YAML: month must be in 1..12"),
+        ("seed: " + "9" * 5000, "bad.yaml: not valid YAML: Exceeds the limit"),
+        ("#" * 1_000_001, "at most 1,000,000 are read"),
+    ],
+    ids=["open list", "list", "no file", "deep", "no date", "many digits", "too large"],
 )
 def test_files_without_settings_are_refused(tmp_path: Path, text: str | None, expected: str) -> None:
     path = tmp_path / "bad.yaml"
@@ -98,6 +107,18 @@ def test_files_without_settings_are_refused(tmp_path: Path, text: str | None, ex
         path.write_text(text)
     with pytest.raises(ValueError, match=expected):
         load_settings(path)
+
+
+def test_an_error_does_not_repeat_what_aliases_multiply(tmp_path: Path) -> None:
+    path = tmp_path / "aliases.yaml"
+    lists = [f"&a{number} [{', '.join([f'*a{number - 1}'] * 9)}]" for number in range(1, 6)]
+    path.write_text("network:\n  hidden: [&a0 [x, x], " + ", ".join(lists) + "]\n")
+    with pytest.raises(ValueError, match=r"network\.hidden\.0=\['x', 'x'\]") as error:
+        load_settings(path)
+    path.write_text("network:\n  activation: [&a0 [x, x], " + ", ".join(lists) + "]\n")
+    with pytest.raises(ValueError, match=r"network\.activation=") as error:
+        load_settings(path)
+    assert len(str(error.value)) < 1000
 
 
 def test_game_settings_are_the_options_of_the_environment() -> None:
