@@ -50,7 +50,10 @@ def split_names(text: str) -> list[str]:
     >>> split_names('planner, "mine=stdio:python agent.py --levels 1,2"')
     ['planner', 'mine=stdio:python agent.py --levels 1,2']
     """
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+    try:
+        return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+    except csv.Error:  # a line break outside quotes, or a name of more than 131,072 characters
+        raise ValueError(f"{text[:100]!r}; allowed: agents on one line, separated by commas") from None
 
 
 def add_option_arguments(parser: argparse.ArgumentParser, names: Collection[str], title: str = "the game") -> None:
