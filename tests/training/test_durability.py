@@ -107,7 +107,7 @@ def test_a_kill_or_power_cut_at_any_moment_loses_nothing_that_was_saved(
     assert saved == [-1, 0, 256, 512]
     assert len(moments) > 30
     different = {key: (copy, steps_saved) for copy, steps_saved in moments if (key := resumed_files(copy / "run"))}
-    assert len(different) > 6
+    assert len(different) >= 6
     for copy, steps_saved in different.values():  # of equal ones the last, when most had been acknowledged
         if steps_saved >= 0:
             check_resumed(copy / "run", steps_saved, short, capsys)
