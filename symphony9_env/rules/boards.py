@@ -88,13 +88,19 @@ def major_patron(game: Game, musician: int) -> int:
 @rule
 def has_furniture(game: Game, player: int) -> bool:
     """Return whether a player has furniture left."""
-    return game.furniture[player].any()
+    for token in range(NUM_FURNITURE):
+        if game.furniture[player, token]:
+            return True
+    return False
 
 
 @rule
 def num_furniture_sold(game: Game, player: int) -> int:
     """Return how many tokens a player has sold; one paid into a concert counts as sold (R14)."""
-    return NUM_FURNITURE - game.furniture[player].sum()
+    sold = 0
+    for token in range(NUM_FURNITURE):
+        sold += 1 - game.furniture[player, token]
+    return sold
 
 
 @rule

@@ -36,13 +36,19 @@ OTHER_TILES: Final = SCORING_METHODS.index("own compositions of other colours")
 @rule
 def num_tiles(game: Game, board: int) -> int:
     """Return how many composition tiles a board has."""
-    return game.compositions[board].sum()
+    tiles = 0
+    for musician in range(game.num_musicians):
+        tiles += game.compositions[board, musician]
+    return tiles
 
 
 @rule
 def num_dead(game: Game) -> int:
     """Return how many musicians are dead."""
-    return game.dead.sum()
+    dead = 0
+    for musician in range(game.num_musicians):
+        dead += game.dead[musician]
+    return dead
 
 
 @rule
