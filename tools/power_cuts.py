@@ -83,16 +83,14 @@ def work_on_training(folder: Path, report: Report) -> None:
 def check_training(folder: Path, saved: int | None) -> str:
     """Resume the run for one update."""
     run = RunFolder(folder / "run")
-    begin_rollout = TrainingCallback._on_rollout_start
-    started: list[int] = []
+    save, started = TrainingCallback.save, []
 
-    def stop_after_one(callback: TrainingCallback) -> None:
-        if started:
-            callback.signals.received = signal.SIGINT
+    def save_and_stop(callback: TrainingCallback) -> None:
         started.append(callback.num_timesteps)
-        begin_rollout(callback)
+        save(callback)
+        callback.signals.received = signal.SIGINT  # stops after the next update
 
-    TrainingCallback._on_rollout_start = stop_after_one  # type: ignore[assignment,method-assign]
+    TrainingCallback.save = save_and_stop  # type: ignore[assignment,method-assign]
     resume(run.checkpoint, run.previous, partial(train.train_from, run))
     if saved is not None and started[0] < saved:
         return f"resumed after {started[0]} steps; {saved} were saved"
