@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 from symphony9_env.options import OPTION_FIELDS, VARIANT_FIELDS, VARIANT_NAMES, Variant, option_type
 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
+TERMINATED: Final = 143  # exit status after SIGTERM, which Slurm and containers send before they kill a process
 WRONG_USE: Final = 2  # exit status after bad input
 
 
@@ -32,13 +33,19 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG_USE, f"{self.prog}: {message} (--help shows what is allowed)\n")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asked the program to end; a program that handles this signal raises it where Ctrl-C would."""
+
+
 def run(command: str, main: Callable[[], None]) -> int:
-    """Run a command; report bad input in one line with exit status 2, and return 130 after Ctrl-C."""
+    """Run a command; report bad input in one line with exit status 2. Return 130 after Ctrl-C, 143 after SIGTERM."""
     try:
         main()
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
         return WRONG_USE
+    except Terminated:
+        return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0

@@ -50,7 +50,7 @@ PROGRAMS = {
     "training": {"symphony9_env", "evaluation"},
     "speed": {"symphony9_env", "evaluation", "training"},
     "examples": {"symphony9_env"},
-    "tools": {"symphony9_env", "tests"},
+    "tools": {"symphony9_env", "training", "tests"},
     "fuzz": {"symphony9_env", "training"},
     "tests": set(TOP_LEVEL),
 }

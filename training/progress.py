@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -20,6 +21,7 @@ from symphony9_env.arena.matches import win_rate_against
 from training.config import Settings
 
 Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
+ENDS: Final = ("", "_low", "_high")
 
 
 def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights: Weights) -> Row:
@@ -37,17 +39,22 @@ def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights
     return row
 
 
-def read_progress(path: Path, max_steps: float) -> list[Row]:
-    """Return the evaluations in progress.csv up to a number of steps: later ones will be repeated after resuming."""
-    if not path.exists():
-        return []
-    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
-    rows = [{name: float(value) for name, value in line.items()} for line in lines]
-    return [row for row in rows if row["steps"] <= max_steps]
+def check_rows(rows: Sequence[Row], settings: Settings) -> None:
+    """Raise a ValueError unless each row has the columns of an evaluation, and each evaluation comes after the last."""
+    columns = {"steps", "seconds", *(f"{name}{end}" for name in settings.evaluation.opponents for end in ENDS)}
+    for row in rows:
+        if set(row) != columns:
+            raise ValueError(f"an evaluation has {', '.join(row)}; needed: {', '.join(sorted(columns))}")
+    steps = [row["steps"] for row in rows]
+    if steps != sorted(set(steps)):
+        raise ValueError("the evaluations are not in order")
 
 
-def write_progress(path: Path, rows: list[Row]) -> None:
-    """Write all evaluations to progress.csv."""
+def write_progress(path: Path, rows: Sequence[Row]) -> None:
+    """Write all evaluations to progress.csv, or remove it if there are none."""
+    if not rows:
+        path.unlink(missing_ok=True)
+        return
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
