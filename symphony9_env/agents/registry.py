@@ -31,12 +31,14 @@ from typing import Any, Final
 
 from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import MAX_TIMEOUT, TIMEOUT, ExternalAgent
+from symphony9_env.agents.http_transport import HttpTransport
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
+from symphony9_env.agents.process_transport import ProcessTransport
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
-from symphony9_env.agents.transports import FunctionTransport, HttpTransport, ProcessTransport
+from symphony9_env.agents.transports import FunctionTransport
 from symphony9_env.options import check_seed, draw_seed
 from symphony9_env.suggestions import suggest
 
