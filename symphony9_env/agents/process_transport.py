@@ -31,6 +31,7 @@ from symphony9_env.agents.transports import MAX_ANSWER_BYTES, MAX_REASON_LENGTH,
 
 MAX_LOG_BYTES: Final = 8 << 20  # what a process writes to its standard error beyond that is dropped
 MAX_UNREAD_ANSWERS: Final = 16  # a process that writes more lines than that has to wait
+IMPORT_SECONDS: Final = 60.0  # how long the import of a function may take, if the time for an answer is shorter
 END_SECONDS: Final = 1.0  # how long to wait for the end of a process, its output and its threads
 _SLICE_SECONDS: Final = 0.1  # how often a waiting thread looks whether the conversation or the process has ended
 _CHUNK_BYTES: Final = 1 << 16
@@ -47,27 +48,18 @@ class ProcessTransport:
         self._command = split_command(command) if isinstance(command, str) else list(command)
         self._timeout = timeout
         self._log = log
+        self._environment: dict[str, str] | None = None  # None for this program's
         self._conversation: _Conversation | None = None
 
     def ask(self, message: AgentMessage) -> str:
-        deadline = time.monotonic() + self._timeout
-        conversation = self._conversation or self.start()
+        conversation = self._conversation or self._start()
         conversation.drop_answers()  # lines that nobody asked for
         conversation.messages.put(json.dumps(message).encode() + b"\n")
-        return self.read_line(deadline)
+        return conversation.read_line(self._timeout)
 
-    def read_line(self, deadline: float) -> str:
-        """Return the next line of the output; raise `NoAnswer` if there is none until then."""
-        assert self._conversation is not None
+    def _start(self) -> _Conversation:
         try:
-            return self._conversation.read_line(deadline)
-        except TimeoutError:
-            raise NoAnswer(f"gave no answer within {self._timeout:g} seconds") from None
-
-    def start(self) -> _Conversation:
-        """Start the process; raise `NotStarted` if that is not possible."""
-        try:
-            self._conversation = _Conversation(self._command, self._log)
+            self._conversation = _Conversation(self._command, self._log, self._environment)
         except OSError as error:
             raise NotStarted(f"can't be started ({error})") from None
         # Ends the process when nobody uses this transport any more, or when the program ends.
@@ -81,6 +73,53 @@ class ProcessTransport:
         if self._conversation is not None:
             self._conversation = None
             self._end()
+
+
+class FunctionProcess(ProcessTransport):
+    """Asks a Python function in an interpreter of its own, in which `function_host.py` imports it by its name."""
+
+    def __init__(self, name: str, timeout: float, log: Path | None = None) -> None:
+        super().__init__([sys.executable, "-m", "symphony9_env.agents.function_host", name], timeout, log)
+        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # it finds the same modules
+        self._description: dict[str, str] = {}
+
+    def describe(self) -> dict[str, str]:
+        """Return what the name stands for: its `kind`, "function" or "agent", and the function's `fingerprint`.
+
+        Raise a ValueError if it stands for neither.
+        """
+        try:
+            if self._conversation is None:
+                self._start()
+        except NoAnswer as error:
+            raise ValueError(f"agent {self._command[-1]!r}: its process {error}") from None
+        if "kind" not in self._description:
+            self.close()
+            raise ValueError(self._description.get("error", f"agent {self._command[-1]!r}: its process didn't start"))
+        return self._description
+
+    def ask(self, message: AgentMessage) -> str:
+        reply = _read_object(super().ask(message))
+        if "answer" not in reply:
+            raise NoAnswer(reply.get("failure", "wrote something else than its answer"))
+        return reply["answer"]
+
+    def _start(self) -> _Conversation:
+        conversation = super()._start()
+        self._description = _read_object(conversation.read_line(max(self._timeout, IMPORT_SECONDS)))
+        return conversation
+
+    def fingerprint(self) -> str:
+        return self.describe().get("fingerprint", "")
+
+
+def _read_object(line: str) -> dict[str, str]:
+    """Return a JSON object of texts; an empty one if the line is none."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(line)
+        if isinstance(found, dict):
+            return {name: str(value) for name, value in found.items()}
+    return {}
 
 
 def split_command(command: str) -> list[str] | str:
@@ -122,8 +161,8 @@ def hash_named_files(command: str | list[str]) -> str:
 class _Conversation:
     """A running process and the threads that talk to it."""
 
-    def __init__(self, command: list[str] | str, log: Path | None) -> None:
-        self.process = _start_process(command, has_log=log is not None)
+    def __init__(self, command: list[str] | str, log: Path | None, environment: dict[str, str] | None) -> None:
+        self.process = _start_process(command, environment, has_log=log is not None)
         self.messages: queue.Queue[bytes | None] = queue.Queue()
         self._answers: queue.Queue[bytes | None] = queue.Queue(MAX_UNREAD_ANSWERS)
         self._log = log
@@ -160,20 +199,17 @@ class _Conversation:
 
     def _copy_errors(self) -> None:
         """Copy standard error to the log as far as there is room; read on after that, or the process would wait."""
-        assert self._log is not None
-        file: IO[bytes] | None = None
-        room = 0
-        with suppress(OSError):
-            file = self._log.open("ab", buffering=0)
-            room = max(0, MAX_LOG_BYTES - file.tell())
         for chunk in self._read_chunks(self.process.stderr):
             self._errors = (self._errors + chunk)[-4 * MAX_REASON_LENGTH :]
-            if file is not None and room > 0:
-                with suppress(OSError):  # the disk may be full
-                    file.write(chunk[:room] + (_LOG_IS_FULL if len(chunk) >= room else b""))
-                room -= len(chunk)
-        if file is not None:
-            file.close()
+            with suppress(OSError):  # its folder may be missing, or the disk full
+                self._append_to_log(chunk)
+
+    def _append_to_log(self, chunk: bytes) -> None:
+        assert self._log is not None
+        with self._log.open("ab", buffering=0) as file:
+            room = MAX_LOG_BYTES - file.tell()
+            if room > 0:
+                file.write(chunk[:room] + (_LOG_IS_FULL if len(chunk) >= room else b""))
 
     def _read_chunks(self, pipe: IO[bytes] | None) -> Iterator[bytes]:
         """Yield what comes from a pipe until its end; when the conversation is over, what is there already."""
@@ -201,8 +237,9 @@ class _Conversation:
                 self._answers.put(answer)
                 return
 
-    def read_line(self, deadline: float) -> str:
-        """Return the next line; raise a TimeoutError if there is none until then, or `NoAnswer` if none can follow."""
+    def read_line(self, timeout: float) -> str:
+        """Return the next line; raise `NoAnswer` if there is none in time, or none can follow."""
+        deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
             has_ended = self.process.poll() is not None  # what it wrote before that is still read
             try:
@@ -214,7 +251,7 @@ class _Conversation:
             if answer is None:
                 raise NoAnswer(self._explain_end())
             return answer.decode(errors="replace")
-        raise TimeoutError
+        raise NoAnswer(f"gave no answer within {timeout:g} seconds")
 
     def _explain_end(self) -> str:
         """Return why there are no more answers."""
@@ -239,7 +276,9 @@ class _Conversation:
             thread.join(max(0.0, self._over_at + END_SECONDS - time.monotonic()))
 
 
-def _start_process(command: list[str] | str, *, has_log: bool) -> subprocess.Popen[bytes]:
+def _start_process(
+    command: list[str] | str, environment: dict[str, str] | None, *, has_log: bool
+) -> subprocess.Popen[bytes]:
     """Start a process in a group of its own: Ctrl-C reaches only this program, which then ends the process."""
     group: dict[str, Any] = {}
     if sys.platform == "win32":
@@ -247,7 +286,8 @@ def _start_process(command: list[str] | str, *, has_log: bool) -> subprocess.Pop
     else:
         group["start_new_session"] = True
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe if has_log else None, **group)
+    errors = pipe if has_log else None
+    return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=errors, env=environment, **group)
 
 
 if sys.platform == "win32":
