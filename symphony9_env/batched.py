@@ -19,7 +19,14 @@ from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
 from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.names import agent_name
-from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
+from symphony9_env.options import (
+    OptionValues,
+    check_seed,
+    draw_seed,
+    make_options,
+    whole_number,
+    with_option_signature,
+)
 from symphony9_env.records import Record, make_record
 from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, States, new_states
 from symphony9_env.setup_format import hash_box, pack_box
@@ -74,16 +81,12 @@ class BatchedGames:
             num_actions(self.options.variant.discussion),
             observation_size(self.options.ledger),
         )
-        self._expose()
+        for name in inspect.get_annotations(BatchedGames):  # the public arrays
+            setattr(self, name, getattr(self._buffers, name))
         self._all_rows = np.arange(self.num_games)
         self._actions = np.zeros(self.num_games, np.int64)
         self._pool: ThreadPoolExecutor | None = None
         self.reset(seed)
-
-    def _expose(self) -> None:
-        """Make the public arrays attributes of the batch."""
-        for name in _EXPOSED:
-            setattr(self, name, getattr(self._buffers, name))
 
     @property
     def seed(self) -> int:
@@ -227,19 +230,10 @@ class BatchedGames:
         """Return an independent batch in exactly the same state."""
         return copy.deepcopy(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = object.__new__(type(self))
-        twin.__setstate__(self.__getstate__())
-        return twin
+    __copy__ = copy  # a batch that shared its arrays with another would be of no use
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in vars(self).items() if name not in (*_EXPOSED, "_pool")}
-        return copy.deepcopy(kept)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._pool = None
-        self._expose()
+        return {**vars(self), "_pool": None}  # threads can't be copied
 
     def save(self) -> bytes:
         """Return the whole batch, games in progress included, as bytes that `load` restores exactly."""
@@ -284,9 +278,6 @@ class BatchedGames:
         }
 
 
-_EXPOSED: Final = tuple(inspect.get_annotations(BatchedGames))  # the names of the public arrays
-
-
 def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> Buffers:
     n = num_games
     return Buffers(
@@ -308,10 +299,7 @@ def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> B
 
 
 def _check_count(name: str, value: Any) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = 0
-    if count < 1 or isinstance(value, bool):
+    count = whole_number(value)
+    if count is None or count < 1:
         raise ValueError(f"{name}={value!r}; allowed: a whole number from 1 up")
     return count

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from symphony9_env import arguments
-from symphony9_env.arguments import INTERRUPTED, WRONG_USE, add_variant_arguments, format_variant, read_variant
+from symphony9_env.arguments import INTERRUPTED, Parser, add_variant_arguments, format_variant, read_variant, run
 
 if TYPE_CHECKING:
     from symphony9_env.arena.results import MatchResult
@@ -26,25 +24,6 @@ __all__ = [
     "read_variant",
     "run",
 ]
-
-
-class Parser(arguments.Parser):
-    """A parser that shows the module's docstring as help and reports an error in one line."""
-
-    def __init__(self, command: str, about: str | None) -> None:
-        super().__init__(prog=command, description=about)
-
-
-def run(command: str, main: Callable[[], None]) -> int:
-    """Run a command; report bad input in one line with exit status 2, and return 130 after Ctrl-C."""
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        print(f"{command}: {error}", file=sys.stderr)
-        return WRONG_USE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
 
 
 def positive_int(text: str) -> int:
