@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from speed.rounds import Rates, make_parser, median_rate, pin_to_one_core
-from symphony9_env.arena.console import run
+from symphony9_env.arguments import run
 
 CURRENT, BASELINE, CONTROL = "this checkout", "baseline", "this checkout, again"
 PROG = "python -m speed.events"

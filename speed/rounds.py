@@ -7,7 +7,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-from symphony9_env.arena.console import Parser, positive_int
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser
 
 Workload = Callable[[], int]  # plays for a short time and returns the number of steps
 Rates = dict[str, list[float]]  # steps per second of each workload, by round

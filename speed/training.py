@@ -33,7 +33,8 @@ from speed.rounds import Rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import save_policy
 from symphony9_env.agents.base import Positions, Rows, StoredPositions
-from symphony9_env.arena.console import Parser, positive_int
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.opponents import decide_by
 from symphony9_env.envs.single import SingleSeatEnv

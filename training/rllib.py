@@ -34,7 +34,7 @@ from tqdm import tqdm
 from symphony9_env import files
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
-from symphony9_env.arena.console import Parser, run
+from symphony9_env.arguments import Parser, run
 from training import progress
 from training.checkpoints import RunFolder
 from training.config import Settings, parse_settings_json

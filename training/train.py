@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from symphony9_env import files
-from symphony9_env.arena.console import Parser, run
+from symphony9_env.arguments import Parser, run
 from training.behaviour_cloning import clone_behaviour
 from training.callbacks import TrainingCallback
 from training.checkpoints import RunFolder, read_checkpoint, read_settings, restore_checkpoint

@@ -1,29 +1,17 @@
-"""Helpers of the commands: arguments, one-line errors, text output."""
+"""Text output of the commands, and types of their arguments."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from symphony9_env.arguments import INTERRUPTED, Parser, add_variant_arguments, format_variant, read_variant, run
 
-if TYPE_CHECKING:
-    from symphony9_env.arena.results import MatchResult
-
-__all__ = [
-    "INTERRUPTED",
-    "Parser",
-    "add_variant_arguments",
-    "format_interval",
-    "format_matches",
-    "format_percent",
-    "format_table",
-    "format_variant",
-    "positive_int",
-    "read_variant",
-    "run",
-]
+def format_command(command: str, arguments: Sequence[str] | None) -> str:
+    """Return a command with its arguments, as a shell takes it; None stands for the arguments of this program."""
+    return f"{command} {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
 
 
 def positive_int(text: str) -> int:
@@ -54,17 +42,3 @@ def format_percent(share: float) -> str:
 def format_interval(interval: Sequence[float], format_number: Callable[[float], str]) -> str:
     """Return the two ends of an interval, each formatted by `format_number`."""
     return f"{format_number(interval[0])} … {format_number(interval[1])}"
-
-
-def format_matches(title: str, matches: Sequence[MatchResult]) -> str:
-    """Return the win rates of agents alone against opponents who are all the same agent, as a text table."""
-    rows = [
-        [
-            f"{match['agent']} against {match['against']}",
-            format_percent(match["win_rate"]),
-            format_interval(match["win_rate_95"], format_percent),
-            match["games"],
-        ]
-        for match in matches
-    ]
-    return format_table([title, "win rate", "95 %", "games"], rows)

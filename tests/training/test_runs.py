@@ -17,8 +17,8 @@ import torch
 import yaml
 
 from symphony9_env import agents, files
-from symphony9_env.arena.console import run
 from symphony9_env.arena.matches import win_rate_against
+from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.training.test_learner import TINY, settings
 from training import train
