@@ -1,12 +1,43 @@
-"""Text output of the commands, and types of their arguments."""
+"""Text output of the commands, progress, and types of their arguments."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tqdm import tqdm
+
+LINE_SECONDS: Final = 10.0  # between two lines of progress, where there is no terminal for a bar
+
+
+@contextmanager
+def show_progress(total: int, done: int) -> Iterator[Callable[[int], None]]:
+    """Show on standard error how many games of all have been played: a bar on a terminal, else a line now and then.
+
+    Yield a function that takes the number of games just played.
+    """
+    if sys.stderr.isatty():
+        with tqdm(total=total, initial=done, unit=" games", smoothing=0.1) as bar:
+            yield bar.update
+        return
+    begun = time.monotonic()
+    shown_at = -LINE_SECONDS
+
+    def advance(count: int) -> None:
+        nonlocal done, shown_at
+        done += count
+        passed = time.monotonic() - begun
+        if done == total or passed - shown_at >= LINE_SECONDS:
+            shown_at = passed
+            print(f"{done} of {total} games after {passed:.0f} s", file=sys.stderr, flush=True)
+
+    advance(0)
+    yield advance
 
 
 def format_command(command: str, arguments: Sequence[str] | None) -> str:
