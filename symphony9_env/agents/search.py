@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from symphony9_env.agents.base import Agent, Positions, Rows
 from symphony9_env.agents.search_tree import UNKNOWN, new_tree, search_rows
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.rules.state import States, new_states
+from symphony9_env.threads import ExclusiveUse, ThreadPool
 from symphony9_env.views.seat import legal_numbers
 
 DEFAULT_PLAYOUTS: Final = 800
@@ -27,18 +27,20 @@ class SearchAgent(Agent):
         self.playouts = playouts
         self.num_threads = num_threads
         self._buffers = [(new_states(2), new_tree(playouts)) for _ in range(num_threads)]  # one pair per thread
-        self._pool = ThreadPoolExecutor(num_threads, "search") if num_threads > 1 else None
+        self._threads = ThreadPool(num_threads)
+        self._exclusive = ExclusiveUse(f"agent {self.name!r}")
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         states = positions.states
-        if self._pool is None or len(rows) == 1:
-            return self._search(states, rows, 0)
-        actions = np.empty(len(rows), np.int64)
-        parts = [slice(thread, None, self.num_threads) for thread in range(self.num_threads)]
-        jobs = [self._pool.submit(self._search, states, rows[part], thread) for thread, part in enumerate(parts)]
-        for part, job in zip(parts, jobs, strict=True):
-            actions[part] = job.result()
-        return actions
+        with self._exclusive:
+            if self.num_threads == 1 or len(rows) == 1:
+                return self._search(states, rows, 0)
+            actions = np.empty(len(rows), np.int64)
+            parts = [slice(thread, None, self.num_threads) for thread in range(self.num_threads)]
+            calls = [(states, rows[part], thread) for thread, part in enumerate(parts)]
+            for part, chosen in zip(parts, self._threads.run(self._search, calls), strict=True):
+                actions[part] = chosen
+            return actions
 
     def _search(self, states: States, rows: Rows, thread: int) -> Rows:
         """Search the games on these rows one after the other, with the buffers of a thread."""

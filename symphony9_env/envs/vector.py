@@ -136,10 +136,15 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         return self._seats.tobytes() + self._batch.save()
 
     def load(self, data: bytes) -> None:
-        """Restore what `save` returned, for the same options."""
+        """Restore what `save` returned, for the same options; change nothing if it is refused with a ValueError."""
         size = self._seats.nbytes
+        restored = self._batch.copy()
+        restored.load(data[size:])
+        seats = np.frombuffer(data[:size], np.int64)
+        if not np.array_equal(restored.player, seats):
+            raise ValueError("not a save, or damaged: a learner is not to decide")
         self._batch.load(data[size:])
-        self._seats[:] = np.frombuffer(data[:size], np.int64)
+        self._seats[:] = seats
         self._is_ready = True
 
     def _find_illegal(self, actions: NDArray[Any]) -> Flags:
