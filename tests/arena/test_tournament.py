@@ -302,8 +302,8 @@ def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
 
 def test_records_say_which_agent_a_label_stands_for(tmp_path: Path) -> None:
     players = tournament.make_agents(["one=random", "greedy"], 2, 0, 1)
-    made = tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1)
-    made.play(2)
+    with tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1) as made:
+        made.play(2)
     seats = records.load(tmp_path / "t" / "records" / "game-0.json")["players"]
     assert sorted((seat["name"], seat["agent"]) for seat in seats) == [("greedy", "greedy"), ("one", "random")]
 
