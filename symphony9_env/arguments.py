@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import Field
 from types import FrameType, ModuleType
@@ -93,12 +93,11 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
 
 
-def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], title: str = "the game") -> None:
+def add_option_arguments(parser: argparse.ArgumentParser, names: Collection[str], title: str = "the game") -> None:
     """Add an argument for each of these options, with its help and default."""
     group = parser.add_argument_group(title)
-    wanted = tuple(names)
     for option in OPTION_FIELDS:
-        if option.name in wanted:
+        if option.name in names:
             add_option_argument(group, option)
 
 
