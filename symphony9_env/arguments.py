@@ -10,9 +10,15 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib
+import signal
 import sys
-from collections.abc import Callable, Collection, Iterable
+import threading
+import traceback
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import Field
+from types import FrameType, ModuleType
 from typing import Any, Final, NoReturn
 
 from symphony9_env.options import OPTION_FIELDS, VARIANT_FIELDS, VARIANT_NAMES, Variant, option_type
@@ -20,6 +26,7 @@ from symphony9_env.options import OPTION_FIELDS, VARIANT_FIELDS, VARIANT_NAMES, 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
 TERMINATED: Final = 143  # exit status after SIGTERM, which Slurm and containers send before they kill a process
 WRONG_USE: Final = 2  # exit status after bad input
+RETRY_SECONDS: Final = 0.1  # until Ctrl-C is tried again where it can't be handled
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,7 +47,8 @@ class Terminated(KeyboardInterrupt):
 def run(command: str, main: Callable[[], None]) -> int:
     """Run a command; report bad input in one line with exit status 2. Return 130 after Ctrl-C, 143 after SIGTERM."""
     try:
-        main()
+        with _delay_interrupts():
+            main()
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
         return WRONG_USE
@@ -49,6 +57,38 @@ def run(command: str, main: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
+
+
+@contextmanager
+def _delay_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt at Ctrl-C, but not in callbacks of the compiler, which would print and ignore it."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if any("llvmlite" in one.f_code.co_filename for one, _ in traceback.walk_stack(frame)):
+            threading.Timer(RETRY_SECONDS, signal.raise_signal, [number]).start()
+        else:
+            raise KeyboardInterrupt
+
+    is_ours = threading.current_thread() is threading.main_thread()
+    if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or somebody else's
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def import_command(module: str, extra: str) -> ModuleType:
+    """Import the module of a command; if a package of its extra is missing, raise a ValueError that says so."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "symphony9_env"):
+            raise
+        raise ValueError(f'{missing} is not installed; pip install "symphony9-env[{extra}]"') from None
 
 
 def split_names(text: str) -> list[str]:

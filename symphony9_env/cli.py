@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import math
 import os
@@ -22,6 +21,7 @@ from symphony9_env.arguments import (
     Parser,
     add_option_arguments,
     add_variant_arguments,
+    import_command,
     read_variant,
     run,
     split_names,
@@ -77,24 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_command(given: list[str]) -> None:
     try:
         if given and given[0] in _ARENA:
-            _run_arena(given[0], given[1:])
+            command = import_command(f"symphony9_env.arena.{given[0]}", "eval")
+            command.main(given[1:], prog=f"symphony9 {given[0]}")
         else:
             chosen = _make_parser().parse_args(given)
             chosen.run(chosen)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _run_arena(command: str, arguments: list[str]) -> None:
-    try:
-        module = importlib.import_module(f"symphony9_env.arena.{command}")
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in ("", "symphony9_env"):
-            raise
-        raise ValueError(f'{missing} is not installed; pip install "symphony9-env[eval]"') from None
-    module.main(arguments, prog=f"symphony9 {command}")
 
 
 def _make_parser() -> Parser:

@@ -15,10 +15,11 @@ import pytest
 
 from symphony9_env import actions, records, symphony9_v0
 from symphony9_env.agents.external import TIMEOUT
-from symphony9_env.arena.benchmark import GAMES, PROTOCOL, SEED, TASKS
+from symphony9_env.arena.benchmark import GAMES, PROTOCOL, TASKS
 from symphony9_env.rules.events import KINDS
 from symphony9_env.rules.state import DECISIONS
 from symphony9_env.views import STATE_SIZE, observation_size
+from tools.benchmark_rows import SALT
 from tools.docs_tables import ENVIRONMENT, regenerate
 
 ROOT = Path(__file__).parent.parent
@@ -81,7 +82,7 @@ def test_every_task_of_the_benchmark_is_documented() -> None:
     for name, task in TASKS.items():
         flags = f"{'shown' if task.ledger else 'no'} | {'yes' if task.variant.discussion else 'no'}"
         assert f"| `{name}` | {task.num_players} | {task.variant.tracks} | {task.variant.scoring} | {flags} |" in text
-    for fact in (PROTOCOL, f"{GAMES} games", str(SEED), f"{TIMEOUT:g} seconds"):
+    for fact in (PROTOCOL, f"{GAMES} games", SALT, f"{TIMEOUT:g} seconds"):
         assert fact in text
 
 
@@ -152,7 +153,7 @@ def test_examples_in_docstrings_hold(path: Path) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-@pytest.mark.parametrize("tool", ["docs_tables", "golden", "schemas"])
+@pytest.mark.parametrize("tool", ["benchmark_rows", "docs_tables", "golden", "schemas"])
 def test_help_of_a_generator_writes_nothing(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         importlib.import_module(f"tools.{tool}").main(["--help"])

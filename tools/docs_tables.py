@@ -89,14 +89,18 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
 }
 
 
+def replace_table(text: str, name: str, table: str) -> str:
+    """Return a page with one of its tables replaced."""
+    pattern = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.S)
+    if len(pattern.findall(text)) != 1:
+        raise ValueError(f"the page needs exactly one <!-- table: {name} --> … <!-- end -->")
+    return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
+
+
 def regenerate(text: str) -> str:
-    """Return the page with all its tables generated again."""
+    """Return the page docs/environment.md with all its tables generated again."""
     for name, make in TABLES.items():
-        pattern = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.S)
-        if len(pattern.findall(text)) != 1:
-            raise ValueError(f"{ENVIRONMENT.name}: needs exactly one <!-- table: {name} --> … <!-- end -->")
-        table = make().replace("\\", r"\\")
-        text = pattern.sub(rf"\g<1>{table}\n\g<2>", text)
+        text = replace_table(text, name, make())
     return text
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -155,9 +156,10 @@ def has_ledger(positions: Positions) -> bool:
 
 
 def hash_source(code: Any) -> str:
-    """Return a short hash of the file that defines a class, function or callable object.
+    """Return a short hash of the file that defines a class, function or callable object, and of the modules beside it.
 
-    Return an empty string for this package's own code and where there is no file.
+    These are the modules from the same folder that have been imported. Return an empty string for this package's own
+    code and where there is no file.
     """
     while isinstance(code, partial):
         code = code.func
@@ -166,6 +168,17 @@ def hash_source(code: Any) -> str:
     if str(code.__module__).startswith("symphony9_env."):
         return ""
     try:
-        return hashlib.sha256(Path(inspect.getsourcefile(code) or "").read_bytes()).hexdigest()[:16]
+        file = Path(inspect.getsourcefile(code) or "").resolve()
+        contents = [path.read_bytes() for path in sorted({file, *_list_modules(file.parent)})]
     except (TypeError, OSError):
         return ""
+    return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in contents)).hexdigest()[:16]
+
+
+def _list_modules(folder: Path) -> set[Path]:
+    """Return the files of the modules that were imported from a folder, without installed ones and this package's."""
+    modules = [module for name, module in list(sys.modules.items()) if not name.startswith("symphony9_env")]
+    found = {Path(file).resolve() for module in modules if (file := getattr(module, "__file__", None))}
+    inside = {path: path.relative_to(folder).parts for path in found if path.is_relative_to(folder)}
+    is_installed = folder.name == "site-packages"
+    return {path for path, parts in inside.items() if not is_installed and "site-packages" not in parts}

@@ -26,7 +26,7 @@ from symphony9_env.action_parser import parse_action
 from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import Agent, Positions, Rows, has_ledger
 from symphony9_env.agents.message import FORMAT, AgentMessage
-from symphony9_env.agents.transports import NoAnswer, Transport
+from symphony9_env.agents.transports import NoAnswer, NotStarted, Transport
 from symphony9_env.events import opening_events, see
 from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.views import describe, observation_size, seat_view
@@ -46,11 +46,16 @@ class AgentFailed(ValueError):  # noqa: N818
     It is a ValueError, as an illegal action is, so that every command reports it in one line.
     """
 
-    def __init__(self, agent: str, reason: str, row: int) -> None:
+    def __init__(self, agent: str, reason: str, row: int, *, is_silent: bool = False) -> None:
         super().__init__(f"agent {agent!r} {reason}")
         self.agent = agent
         self.reason = reason
         self.row = row  # of the game in which it failed
+        self.is_silent = is_silent  # it gave no answer, and has given no legal one since it was started
+
+
+class AgentNotStarted(AgentFailed):
+    """The program of an agent can't be started. That says nothing about how it plays."""
 
 
 class ExternalAgent(Agent):
@@ -59,31 +64,45 @@ class ExternalAgent(Agent):
     def __init__(self, transport: Transport, name: str, seed: int = 0) -> None:
         self.name = name
         self.seed = seed
-        self._transport = transport
+        self.transport = transport
+        self._has_played = False  # since it was started
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         return np.array([self._decide_row(positions, row) for row in rows.tolist()], np.int64)
 
     def _decide_row(self, positions: Positions, row: int) -> int:
         message = make_message(positions, row)
-        legal = [int(action) for action in message["legal"]]
         try:
-            for _ in range(MAX_ANSWERS):
-                answer = self._transport.ask(message)
-                try:
-                    return read_answer(answer, legal)
-                except ValueError as error:
-                    message = {**message, "error": str(error)}
-            raise NoAnswer(f"gave no legal action in {MAX_ANSWERS} answers; the last: {message['error']}")
+            action = self._ask(message)
         except NoAnswer as error:
-            self.close()  # a process is started again for the next game
-            raise AgentFailed(self.name, str(error), row) from error
+            kind = AgentNotStarted if isinstance(error, NotStarted) else AgentFailed
+            failure = kind(self.name, str(error), row, is_silent=not self._has_played)
+        else:
+            if action is not None:
+                self._has_played = True
+                return action
+            reason = f"gave no legal action in {MAX_ANSWERS} answers; the last: {message['error']}"
+            failure = AgentFailed(self.name, reason, row)
+        self.close()  # a process is started again for the next game
+        raise failure
+
+    def _ask(self, message: AgentMessage) -> int | None:
+        """Return the first legal action among the answers; None, with the last `error` in the message, if none is."""
+        legal = [int(action) for action in message["legal"]]
+        for _ in range(MAX_ANSWERS):
+            answer = self.transport.ask(message)
+            try:
+                return read_answer(answer, legal)
+            except ValueError as error:
+                message["error"] = str(error)
+        return None
 
     def fingerprint(self, num_players: int) -> str:
-        return " ".join(filter(None, (super().fingerprint(num_players), self._transport.fingerprint())))
+        return " ".join(filter(None, (super().fingerprint(num_players), self.transport.fingerprint())))
 
     def close(self) -> None:
-        self._transport.close()
+        self._has_played = False
+        self.transport.close()
 
 
 def make_message(positions: Positions, row: int) -> AgentMessage:

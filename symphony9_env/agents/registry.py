@@ -31,12 +31,14 @@ from typing import Any, Final
 
 from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import MAX_TIMEOUT, TIMEOUT, ExternalAgent
+from symphony9_env.agents.http_transport import HttpTransport
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
+from symphony9_env.agents.process_transport import FunctionProcess, ProcessTransport
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
-from symphony9_env.agents.transports import FunctionTransport, HttpTransport, ProcessTransport
+from symphony9_env.agents.transports import FunctionTransport
 from symphony9_env.options import check_seed, draw_seed
 from symphony9_env.suggestions import suggest
 
@@ -121,6 +123,7 @@ def make(
     num_threads: int = 1,
     timeout: float = TIMEOUT,
     log: Path | None = None,
+    isolate: bool = False,
 ) -> Agent:
     """Return an agent by its name, or by the path of a saved policy; an `Agent` is returned as it is.
 
@@ -130,6 +133,7 @@ def make(
         num_threads: threads for search in many games at once.
         timeout: seconds that a process or a web address has for one answer.
         log: file for what a process writes to its standard error.
+        isolate: ask a function that has a name in a process of its own, so that it can't reach the game in memory.
 
     >>> make("search:100", seed=1)
     <agent 'search:100', seed 1>
@@ -148,7 +152,9 @@ def make(
     label, text = _split_label(name)
     if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
-    if is_external(text):
+    if isolate and (isolated := _isolate(text, chosen, timeout, log)) is not None:
+        agent: Agent = isolated
+    elif is_external(text):
         agent = _make_external(text, chosen, timeout, log)
     else:
         agent = _make_named(text, chosen, num_threads)
@@ -216,6 +222,22 @@ def _make_external(text: str, seed: int, timeout: float, log: Path | None) -> Ag
     module, attribute = text.rsplit(":", 1)
     load = _load_file if _FILE_ATTRIBUTE.fullmatch(text) else _load_module
     return _adapt(_load(text, lambda: operator.attrgetter(attribute)(load(module))), text, seed)
+
+
+def _isolate(text: str, seed: int, timeout: float, log: Path | None) -> Agent | None:
+    """Return a function that can be imported by its name, in a process of its own; None if the name is of another kind.
+
+    Only that process imports it: code that is imported here could start a thread that reads the game.
+    """
+    is_attribute = is_external(text) and not text.startswith((_STDIO, *_HTTP))
+    is_entry_point = text not in (*BUILT_IN, *_registered) and text in _list_entry_points()
+    if not is_attribute and not is_entry_point:
+        return None
+    transport = FunctionProcess(text, timeout, log)
+    if transport.describe()["kind"] == "function":
+        return ExternalAgent(transport, text, seed)
+    transport.close()
+    return None
 
 
 def _adapt(found: Any, name: str, seed: int) -> Agent:

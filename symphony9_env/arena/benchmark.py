@@ -5,22 +5,25 @@
     symphony9 benchmark --task 4p --agent path/to/my_agent.py:decide
     symphony9 benchmark --task 3p-discussion --agent "stdio:python my_agent.py" --timeout 30
     symphony9 benchmark --task 4p --agent mine=http://localhost:8000/decide --lite
+    symphony9 benchmark --verify runs/bench-mine
     symphony9 benchmark --list
 
-The agent has one seat and an opponent all the others, in every seat, on deals that the protocol fixes. The score is
-the mean of its win rates; a shared win counts its share. docs/agents.md describes the messages that an agent of your
-own receives. If it gives no legal action in three answers, times out or dies, it forfeits that game: the game ends and
+The agent has one seat and an opponent all the others, in every seat. The deals follow from a secret salt that each run
+draws for itself; it is published in results.json at the end, and `--verify` plays all games again. The score is the
+mean of its win rates; a shared win counts its share. docs/agents.md describes the messages that an agent of your own
+receives. If it gives no legal action in three answers, times out or dies, it forfeits that game: the game ends and
 counts as lost. Ctrl-C stops the evaluation, and the same command continues it if the agent is unchanged.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import secrets
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from tqdm import tqdm
@@ -28,22 +31,31 @@ from tqdm import tqdm
 from symphony9_env import __version__, agents
 from symphony9_env.agents import ExternalAgent
 from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT, TIMEOUT_HELP
-from symphony9_env.arena.console import format_interval, format_percent, format_table
-from symphony9_env.arena.matches import PlayedGame, Schedule, ScheduledGame, play
+from symphony9_env.agents.transports import FunctionTransport
+from symphony9_env.arena.benchmark_games import (
+    GameOutcome,
+    derive_key,
+    make_outcome,
+    play_game,
+    read_outcomes,
+    verify_game,
+)
+from symphony9_env.arena.console import format_interval, format_percent, format_table, show_progress
 from symphony9_env.arena.ratings import win_rate
-from symphony9_env.arena.settings_file import check_settings
+from symphony9_env.arena.settings_file import check_settings, read_settings
 from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
-from symphony9_env.files import make_folder, write_text
+from symphony9_env.files import append_text, lock_folder, make_folder, write_text
 from symphony9_env.options import EnvOptions, make_options
 
-PROTOCOL: Final = "symphony9-benchmark/1"
+PROTOCOL: Final = "symphony9-benchmark/2"
 PROG: Final = "python -m evaluation.benchmark"
 OPPONENTS: Final = ("greedy", "planner", "policy")
-GAMES: Final = 240  # against each opponent: whole rotations with two, three and four players
+GAMES: Final = 240  # against each opponent; every seat as often
 LITE_GAMES: Final = 24
-SEED: Final = 271_828_182  # of the deals; train on others
-BATCH_SIZE: Final = 60  # games played side by side; one for agents outside this package, so that each is saved at once
+AGENT_SEED: Final = 0  # of the agent; it tells nothing about the deals
+SALT_BYTES: Final = 16
+MAX_SILENT_GAMES: Final = 3  # in a row without a legal answer, until the evaluation stops
 
 KINDS: Final[dict[str, dict[str, Any]]] = {
     "": {},
@@ -59,27 +71,19 @@ TASKS: Final[dict[str, EnvOptions]] = {
 }
 
 
-@dataclass(frozen=True)
-class GameOutcome:
-    """The result of one game for the agent."""
-
-    game: int
-    opponent: str
-    deal: int
-    win_share: float
-    score: float | None
-    forfeit: str | None  # why it forfeited the game, if it did
-
-
 class Benchmark:
-    """The evaluation of one agent on one task, in a folder: its settings, and one line for each game played."""
+    """The evaluation of one agent on one task, in a folder: its settings, and one line for each game played.
 
-    def __init__(self, task: str, agent: str, out: Path, *, lite: bool, timeout: float) -> None:
+    The folder is locked until `close`. The salt is in no file before the end, because the agent could read it there.
+    After a stop, the games that are missing get a new one.
+    """
+
+    def __init__(
+        self, task: str, agent: str, out: Path, *, lite: bool, timeout: float, salt: str | None = None
+    ) -> None:
         self.options = TASKS[task]
-        self.out = out
         self.num_games = LITE_GAMES if lite else GAMES
-        self.opponents = {name: agents.make(name, seed=SEED) for name in OPPONENTS}
-        self.agent = agents.make(agent, seed=SEED + 1, timeout=timeout, log=out / "agent.log")
+        self.agent = agents.make(agent, seed=AGENT_SEED, timeout=timeout, log=out / "agent.log", isolate=True)
         num_players = self.options.num_players
         self.agent.check_players(num_players)
         self.settings = {
@@ -87,78 +91,166 @@ class Benchmark:
             "task": task,
             "agent": self.agent.name,
             "agent_fingerprint": self.agent.fingerprint(num_players),
-            "opponents": {name: opponent.fingerprint(num_players) for name, opponent in self.opponents.items()},
+            "agent_is_verified": is_verified(self.agent),
+            "trusted": not is_isolated(self.agent),
+            "opponents": fingerprint_opponents(num_players),
             "games": self.num_games,
-            "seed": SEED,
+            "private": salt is None,
+            "salt": salt,
             "max_answers": MAX_ANSWERS,
             "timeout": timeout,
         }
+        self.out = make_folder(out)
         self._file = self.out / "games.jsonl"
-        self.outcomes = self._read_outcomes()
+        self._lock = lock_folder(self.out, "benchmark")
+        try:
+            self.outcomes = self._read_outcomes()
+        except ValueError:
+            self.close()
+            raise
+        self._salt = salt or secrets.token_hex(SALT_BYTES)
+        self._has_one_salt = salt is not None or not self.outcomes
+
+    def close(self) -> None:
+        """End the agent and unlock the folder."""
+        self.agent.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def _read_outcomes(self) -> list[GameOutcome]:
         """Return the games played so far; raise a ValueError if the folder holds another evaluation."""
-        file = make_folder(self.out) / "benchmark.json"
-        text = self._file.read_text() if self._file.exists() else ""
+        text = self._file.read_text(encoding="utf-8") if self._file.exists() else ""
         complete = text[: text.rfind("\n") + 1]
+        file = self.out / "benchmark.json"
         check_settings(file, self.settings, self._file, has_games=bool(complete), what="evaluation")
         if complete != text:  # the program was killed while it wrote the last line
             write_text(self._file, complete)
-        return [GameOutcome(**json.loads(line)) for line in complete.splitlines()]
+        return read_outcomes(complete, self._file)
 
-    def games(self) -> list[tuple[str, ScheduledGame]]:
-        """Return all games of the task in order, each with its opponent."""
-        schedule = Schedule(2, self.options.num_players, SEED, "first-against-rest")
-        return [(name, schedule.game(number)) for name in OPPONENTS for number in range(self.num_games)]
+    @property
+    def total(self) -> int:
+        """The number of games of the evaluation."""
+        return self.num_games * len(OPPONENTS)
 
     def play(self) -> None:
-        """Play the games that are missing, and write every batch of them when it is over."""
-        games = self.games()
-        with self.agent, tqdm(total=len(games), initial=len(self.outcomes), unit=" games", disable=None) as bar:
-            while len(self.outcomes) < len(games):
-                outcomes = self._play_batch(games, len(self.outcomes))
-                self._add(outcomes)
-                bar.update(len(outcomes))
+        """Play the games that are missing, and store each when it is over.
 
-    def _play_batch(self, games: list[tuple[str, ScheduledGame]], first: int) -> list[GameOutcome]:
-        """Play the next games against one opponent."""
-        opponent = games[first][0]
-        size = 1 if isinstance(self.agent, ExternalAgent) else BATCH_SIZE
-        batch = [game for name, game in games[first : first + size] if name == opponent]
-        pair, options = [self.agent, self.opponents[opponent]], self.options
-        played = play(batch, pair, options.variant, ledger=options.ledger, may_forfeit=True)
-        return [_make_outcome(number, opponent, one) for number, one in enumerate(played, first)]
+        Games that the agent forfeits without one legal answer are stored only when it answers again: a program that
+        doesn't run says nothing about how it plays. After three of them in a row, raise a ValueError.
+        """
+        silent: list[GameOutcome] = []
+        with self.agent, show_progress(self.total, len(self.outcomes)) as advance:
+            while (number := len(self.outcomes) + len(silent)) < self.total:
+                opponent, key = OPPONENTS[number // self.num_games], derive_key(self._salt, number)
+                played = play_game(number, key, self.agent, opponent, self.options)
+                outcome = make_outcome(opponent, key, played)
+                if played.forfeit is not None and played.forfeit.is_silent:
+                    silent.append(outcome)
+                    self._check_silence(silent)
+                else:
+                    self._add([*silent, outcome])
+                    silent = []
+                advance(1)
+            self._add(silent)
+
+    def _check_silence(self, silent: list[GameOutcome]) -> None:
+        if len(silent) == MAX_SILENT_GAMES:
+            raise ValueError(
+                f"agent {self.agent.name!r} {silent[-1].forfeit}; stopped, because it gave no legal answer in "
+                f"{len(silent)} games in a row; these are not stored"
+            )
 
     def _add(self, outcomes: list[GameOutcome]) -> None:
+        if outcomes:
+            append_text(self._file, "".join(outcome.as_line() for outcome in outcomes))
         self.outcomes += outcomes
-        with self._file.open("a") as file:
-            file.writelines(json.dumps(vars(outcome)) + "\n" for outcome in outcomes)
         for outcome in outcomes:
             if outcome.forfeit is not None:
                 tqdm.write(f"game {outcome.game}: forfeited: {outcome.forfeit}", file=sys.stderr)
 
     def results(self) -> dict[str, Any]:
-        """Return the row: win rates with intervals by opponent, their mean, and the number of forfeited games."""
-        by_opponent = {}
-        for name in OPPONENTS:
-            own = [outcome for outcome in self.outcomes if outcome.opponent == name]
-            estimate = win_rate(np.array([one.win_share for one in own]), np.array([one.deal for one in own]))
-            by_opponent[name] = {"win_rate": estimate.value, "win_rate_95": estimate.interval()}
-        return {
-            **self.settings,
-            "package": __version__,
-            "par": 1 / self.options.num_players,
-            "score": float(np.mean([row["win_rate"] for row in by_opponent.values()])),
-            "against": by_opponent,
-            "forfeits": sum(outcome.forfeit is not None for outcome in self.outcomes),
-        }
+        """Return the row, with the salt if all games were dealt with the same one."""
+        row = summarise(self.outcomes, self.options.num_players)
+        return {**self.settings, "package": __version__, **row, "salt": self._salt if self._has_one_salt else None}
+
+    def run(self) -> dict[str, Any]:
+        """Play what is missing, write results.json and return the row; if nothing is missing, return the stored row."""
+        file = self.out / "results.json"
+        if len(self.outcomes) == self.total:
+            known = "" if self.settings["agent_is_verified"] else " as far as its name tells; its code was not verified"
+            print(
+                f"already finished, nothing was played: the agent is unchanged{known}; choose another --out, or "
+                f"delete {self.out}, to play again",
+                file=sys.stderr,
+            )
+            if file.exists():
+                return read_settings(file, "evaluation")
+        self.play()
+        results = self.results()
+        write_text(file, json.dumps(results, indent=2) + "\n")
+        return results
 
 
-def _make_outcome(number: int, opponent: str, played: PlayedGame) -> GameOutcome:
-    if played.forfeit is not None:
-        return GameOutcome(number, opponent, played.game.deal, 0.0, None, played.forfeit)
-    line = played.score_line(0)
-    return GameOutcome(number, opponent, played.game.deal, line.win_share, line.total, None)
+def is_isolated(agent: agents.Agent) -> bool:
+    """Return whether an agent runs outside this program, so that it can't read the games in its memory."""
+    return isinstance(agent, ExternalAgent) and not isinstance(agent.transport, FunctionTransport)
+
+
+def is_verified(agent: agents.Agent) -> bool:
+    """Return whether an agent's fingerprint changes with its code; not so for an address or a command without files."""
+    return not isinstance(agent, ExternalAgent) or bool(agent.transport.fingerprint())
+
+
+def fingerprint_opponents(num_players: int) -> dict[str, str]:
+    """Return what identifies the behaviour of each opponent."""
+    return {name: agents.make(name, seed=0).fingerprint(num_players) for name in OPPONENTS}
+
+
+def summarise(outcomes: list[GameOutcome], num_players: int) -> dict[str, Any]:
+    """Return the row: win rates with intervals by opponent, their mean, and the number of forfeited games."""
+    by_opponent = {}
+    for name in OPPONENTS:
+        own = [outcome for outcome in outcomes if outcome.opponent == name]
+        estimate = win_rate(np.array([one.win_share for one in own]), np.array([one.game for one in own]))
+        by_opponent[name] = {"win_rate": estimate.value, "win_rate_95": estimate.interval()}
+    return {
+        "par": 1 / num_players,
+        "score": float(np.mean([row["win_rate"] for row in by_opponent.values()])),
+        "against": by_opponent,
+        "forfeits": sum(outcome.forfeit is not None for outcome in outcomes),
+    }
+
+
+def verify(folder: Path) -> str:
+    """Play all games of a finished evaluation again; return what agrees, or raise a ValueError that says what doesn't.
+
+    The agent's moves are those recorded. The opponents' moves, the deals, the results and the row are computed anew.
+    """
+    file = folder / "results.json"
+    results = read_settings(file, "benchmark")
+    if results.get("protocol") != PROTOCOL or results.get("task") not in TASKS:
+        raise ValueError(f"{file}: does not hold results by {PROTOCOL}")
+    options, salt = TASKS[results["task"]], results.get("salt")
+    games = folder / "games.jsonl"
+    outcomes = read_outcomes(games.read_text(encoding="utf-8"), games)
+    num_games = results.get("games")
+    if num_games not in (LITE_GAMES, GAMES) or len(outcomes) != num_games * len(OPPONENTS):
+        raise ValueError(f"{games}: has {len(outcomes)} games; {file} is of {num_games!r} against each opponent")
+    expected = {"opponents": fingerprint_opponents(options.num_players), **summarise(outcomes, options.num_players)}
+    for name, value in expected.items():
+        if results.get(name) != value:
+            raise ValueError(f"{file}: {name} is {results.get(name)!r}; expected {value!r}")
+    with show_progress(len(outcomes), 0) as advance:
+        for outcome in outcomes:
+            verify_game(outcome, OPPONENTS[outcome.game // num_games], options, salt)
+            advance(1)
+    deals = "the published salt" if salt is not None else "the keys in games.jsonl (it was continued after a stop)"
+    return f"verified: {len(outcomes)} games played again from {deals}, and the row, agree with {file}"
 
 
 def format_results(results: dict[str, Any]) -> str:
@@ -190,6 +282,8 @@ def make_parser(prog: str) -> Parser:
     )
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
     parser.add_argument("--out", help="folder for the settings, games and results (default: runs/benchmark-…)")
+    parser.add_argument("--salt", help="hexadecimal salt of the deals, to play those of another run; marked in the row")
+    parser.add_argument("--verify", metavar="FOLDER", help="play the games of a finished evaluation again and compare")
     parser.add_argument("--list", action="store_true", help="list the tasks")
     return parser
 
@@ -199,24 +293,29 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     chosen = make_parser(prog).parse_args(arguments)
     if chosen.list:
         print(list_tasks())
-        return
+    elif chosen.verify is not None:
+        print(verify(Path(chosen.verify)))
+    else:
+        _evaluate(chosen)
+
+
+def _evaluate(chosen: argparse.Namespace) -> None:
     if not chosen.agent or not chosen.task:
         raise ValueError("--agent and --task are needed; --list lists the tasks")
     if chosen.task not in TASKS:
         raise ValueError(f"--task {chosen.task}; allowed: {', '.join(TASKS)}")
+    if chosen.salt is not None and not re.fullmatch("(?:[0-9a-f]{2}){1,64}", chosen.salt):
+        raise ValueError(f"--salt {chosen.salt}; allowed: 1 to 64 bytes, each as two of the digits 0-9 and a-f")
     label = re.sub(r"[^A-Za-z0-9.]+", "-", chosen.agent).strip("-")[-60:]
     out = Path(chosen.out or f"runs/benchmark-{chosen.task}-{label}{'-lite' if chosen.lite else ''}")
-    benchmark = Benchmark(chosen.task, chosen.agent, out, lite=chosen.lite, timeout=chosen.timeout)
-    try:
-        benchmark.play()
-    except KeyboardInterrupt:
-        print(
-            f"stopped after {len(benchmark.outcomes)} games; the same command continues if the agent is unchanged",
-            file=sys.stderr,
-        )
-        raise
-    results = benchmark.results()
-    write_text(out / "results.json", json.dumps(results, indent=2) + "\n")
+    made = Benchmark(chosen.task, chosen.agent, out, lite=chosen.lite, timeout=chosen.timeout, salt=chosen.salt)
+    with made as benchmark:
+        try:
+            results = benchmark.run()
+        except KeyboardInterrupt:
+            kept = f"stopped after {len(benchmark.outcomes)} games"
+            print(f"{kept}; the same command continues if the agent is unchanged", file=sys.stderr)
+            raise
     print(format_results(results))
     print(f"\n{out / 'results.json'}; every game: {out / 'games.jsonl'}")
 

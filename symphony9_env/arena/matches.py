@@ -16,6 +16,7 @@ import numpy as np
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import Agent, AgentFailed
 from symphony9_env.agents.base import Rows, StoredPositions
+from symphony9_env.agents.external import AgentNotStarted
 from symphony9_env.arena.ratings import Estimate, win_rate
 from symphony9_env.engine import play_rows
 from symphony9_env.envs.opponents import decide_by
@@ -97,7 +98,7 @@ class PlayedGame:
     game: ScheduledGame
     moves: bytes
     final: States  # an array of one
-    forfeit: str | None = None  # why an agent gave no legal action, if the game ended for that
+    forfeit: AgentFailed | None = None  # that an agent gave no legal action, if the game ended for that
 
     def score_line(self, agent: int) -> ScoreLine:
         """Return the line of the score sheet for an agent that has one seat."""
@@ -115,19 +116,20 @@ def play(
     """Play games side by side: each agent decides in one call for all games in which it is to decide.
 
     `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which an
-    agent gives no legal action ends there; without it, `AgentFailed` is raised.
+    agent gives no legal action ends there; without it, `AgentFailed` is raised, as it is for a program that can't be
+    started.
     """
     positions = _deal(games, variant, ledger)
     seated = np.array([game.agents for game in games])
     rows = np.arange(len(games))
-    forfeits: dict[int, str] = {}
+    forfeits: dict[int, AgentFailed] = {}
     while len(rows):
         try:
             _play_decisions(games, agents, seated, positions, rows)
         except AgentFailed as failure:
-            if not may_forfeit:
+            if not may_forfeit or isinstance(failure, AgentNotStarted):
                 raise
-            forfeits[failure.row] = failure.reason
+            forfeits[failure.row] = failure
             rows = rows[rows != failure.row]  # the others are asked again: no agent has a memory
         else:
             rows = rows[positions.states["phase"][rows] != OVER]

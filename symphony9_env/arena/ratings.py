@@ -3,8 +3,9 @@
 The Plackett-Luce model explains the final order of a game by one strength for each agent: the winner is drawn among all
 seats in proportion to exp(strength), the second among the remaining seats, and so on. A tie counts half for each order.
 The intervals come from a bootstrap over deals. Games of one deal (the same cards, the agents rotated) are not
-independent, so whole deals are resampled, never single games. If of any two agents the same one always ended ahead, all
-resamples would look alike. Then the interval comes from a Bayesian bootstrap, which gives random weights to the deals
+independent, so whole deals are resampled, never single games. If some agents always ended ahead of all the others, they
+would do so in every resample, and if all deals had the same result, all resamples would look alike: the interval would
+be too narrow, or have no width at all. Then it comes from a Bayesian bootstrap, which gives random weights to the deals
 and to the imagined games of the prior.
 """
 
@@ -125,7 +126,7 @@ def rate(
     num_deals = len(choices.counts)
     value = fit_strengths(choices, np.ones((1, num_deals)))[0]
     rng = np.random.default_rng(seed)
-    if is_one_sided(choices):  # a Bayesian bootstrap: random weights with means of 1 and PRIOR
+    if is_undecided(choices):  # a Bayesian bootstrap: random weights with means of 1 and PRIOR
         weights, prior = rng.exponential(size=(resamples, num_deals)), rng.gamma(PRIOR, size=(resamples, num_agents, 2))
         resampled = fit_strengths(choices, weights, prior)
     else:  # how often each deal is drawn, with replacement
@@ -138,14 +139,20 @@ def rate(
     ]
 
 
-def is_one_sided(choices: Choices) -> bool:
-    """Return whether of any two agents that met, the same one always ended ahead."""
+def is_undecided(choices: Choices) -> bool:
+    """Return whether resampled deals would say too little about how uncertain the ratings are.
+
+    That is so if all deals had the same result, or if some agents always ended ahead of all the others: how much
+    stronger they are is then known from the prior alone. Otherwise a chain of results leads from each agent to every
+    other one.
+    """
     num_agents = choices.field.shape[1]
-    ahead = np.zeros((num_agents, num_agents), bool)
+    ahead = np.eye(num_agents, dtype=bool)
     for agent, field in zip(choices.first.tolist(), choices.field, strict=True):
         ahead[agent] |= field > 0
-    np.fill_diagonal(ahead, False)
-    return not (ahead & ahead.T).any()
+    for _ in range(num_agents):
+        ahead |= ahead @ ahead
+    return not ahead.all() or bool((choices.counts == choices.counts[0]).all())
 
 
 def win_rate(shares: Floats, deals: Ints) -> Estimate:

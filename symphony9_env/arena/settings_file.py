@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from symphony9_env.files import write_text
+from symphony9_env.files import read_bytes, write_text
+
+MAX_SETTINGS_BYTES: Final = 1 << 20
 
 
 def check_settings(file: Path, settings: dict[str, Any], games: Path, *, has_games: bool, what: str) -> None:
@@ -19,15 +21,21 @@ def check_settings(file: Path, settings: dict[str, Any], games: Path, *, has_gam
         return
     if not file.exists():
         raise folder_error(file.parent, f"has a {games.name} but no {file.name}")
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise folder_error(file.parent, f"{file.name} can't be read ({error})") from None
-    if not isinstance(stored, dict):
-        raise folder_error(file.parent, f"{file.name} does not hold the settings of a {what}")
+    stored = read_settings(file, what)
     for name, value in settings.items():
         if stored.get(name) != value:
             raise folder_error(file.parent, f"holds another {what} ({name} {stored.get(name)!r}, not {value!r})")
+
+
+def read_settings(file: Path, what: str) -> dict[str, Any]:
+    """Return the settings or results in a file; raise a ValueError if it can't be read."""
+    try:
+        stored = json.loads(read_bytes(file, MAX_SETTINGS_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise folder_error(file.parent, f"{file.name} can't be read ({error})") from None
+    if not isinstance(stored, dict):
+        raise folder_error(file.parent, f"{file.name} does not hold the settings of a {what}")
+    return stored
 
 
 def folder_error(folder: Path, reason: str) -> ValueError:

@@ -23,22 +23,27 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Final
-
-from tqdm import tqdm
+from typing import Any, Final, Self
 
 from symphony9_env import __version__, agents, records
 from symphony9_env.agents import Agent, AgentFailed, ExternalAgent
 from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
-from symphony9_env.arena.console import format_command, format_interval, format_percent, format_table, positive_int
+from symphony9_env.arena.console import (
+    format_command,
+    format_interval,
+    format_percent,
+    format_table,
+    positive_int,
+    show_progress,
+)
 from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, split_names
-from symphony9_env.files import write_text
+from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
 from symphony9_env.replay.html_export import make_page
@@ -83,7 +88,10 @@ def make_agents(
 
 
 class Tournament:
-    """A tournament in a folder: plays the games that are missing, and summarises those that are there."""
+    """A tournament in a folder: plays the games that are missing, and summarises those that are there.
+
+    The folder is locked until `close`.
+    """
 
     def __init__(
         self, players: list[Agent], variant: Variant, out: str, *, seed: int, kind: str = "all", num_records: int = 12
@@ -122,20 +130,34 @@ class Tournament:
             rest = f"{kept} if the agents are unchanged" if self.num_played else "no game was finished"
             raise ValueError(f"{failure}; {rest}") from failure
         finally:
-            for agent in self.players:
-                agent.close()
+            self._close_agents()
+
+    def _close_agents(self) -> None:
+        for agent in self.players:
+            agent.close()
+
+    def close(self) -> None:
+        """End the agents and unlock the folder."""
+        self._close_agents()
+        self.folder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def _play_batches(self, wanted: int) -> None:
         # Games with agents outside this package may take long: each is saved as soon as it is over.
         is_external = any(isinstance(agent, ExternalAgent) for agent in self.players)
         smallest, largest = (1, 1) if is_external else (self.variant.num_players, MAX_BATCH)
         batch = smallest
-        with tqdm(total=wanted, initial=self.num_played, unit=" games", disable=None, smoothing=0.1) as bar:
+        with show_progress(wanted, self.num_played) as advance:
             while self.num_played < wanted:
                 begun = time.perf_counter()
                 numbers = range(self.num_played, min(self.num_played + batch, wanted))
                 self._play_batch(numbers)
-                bar.update(len(numbers))
+                advance(len(numbers))
                 passed = time.perf_counter() - begun
                 batch = max(smallest, min(2 * batch, largest, int(batch * BATCH_SECONDS / passed)))
 
@@ -143,8 +165,7 @@ class Tournament:
         played = play([self.schedule.game(number) for number in numbers], self.players, self.variant)
         for one in played:
             if one.game.number < self.num_records:
-                folder = self.folder.path / "records"
-                folder.mkdir(exist_ok=True)
+                folder = make_folder(self.folder.path / "records")
                 seated = [self.players[agent] for agent in one.game.agents]
                 players = [{"name": agent.name, "agent": agent.spec or agent.name} for agent in seated]
                 record = Record({**make_game_record(one), "players": players})
@@ -215,24 +236,28 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     if not named:
         raise ValueError(f"--agents or --agent is needed: {agents.list_allowed()}")
     players = make_agents(named, variant.num_players, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
-    tournament = Tournament(
-        players, variant, chosen.out, seed=chosen.seed, kind=chosen.lineups, num_records=chosen.records
-    )
-    wanted = tournament.schedule.round_up_to_cycles(chosen.games)
-    lineups, seats = len(tournament.schedule.lineups), variant.num_players
-    print(f"{wanted} games: cycles of {lineups} line-ups × {seats} rotations; {tournament.num_played} already played")
-    stopped = False
-    try:
-        tournament.play(chosen.games)
-    except KeyboardInterrupt:
-        stopped = True
-        kept = f"{tournament.num_played} of {wanted} games are kept"
-        print(f"\nstopped: {kept}, and the same command continues", file=sys.stderr)
-    if tournament.num_played == 0:
-        raise KeyboardInterrupt
-    print(format_results(tournament.finish(format_command(prog, arguments))))
+    made = Tournament(players, variant, chosen.out, seed=chosen.seed, kind=chosen.lineups, num_records=chosen.records)
+    with made as tournament:
+        stopped = _play(tournament, chosen.games)
+        print(format_results(tournament.finish(format_command(prog, arguments))))
     path = tournament.folder.path
     files = [name for name in ("results.json", "games.csv", "records/", "watch.html") if (path / name).exists()]
     print(f"\n{path / 'report.html'} (open it in a browser); beside it: {', '.join(files)}")
     if stopped:
         raise KeyboardInterrupt
+
+
+def _play(tournament: Tournament, num_games: int) -> bool:
+    """Play, and return whether Ctrl-C stopped it; raise KeyboardInterrupt if no game was finished."""
+    wanted = tournament.schedule.round_up_to_cycles(num_games)
+    lineups, seats = len(tournament.schedule.lineups), tournament.variant.num_players
+    print(f"{wanted} games: cycles of {lineups} line-ups × {seats} rotations; {tournament.num_played} already played")
+    try:
+        tournament.play(num_games)
+    except KeyboardInterrupt:
+        kept = f"{tournament.num_played} of {wanted} games are kept"
+        print(f"\nstopped: {kept}, and the same command continues", file=sys.stderr)
+        if tournament.num_played == 0:
+            raise
+        return True
+    return False

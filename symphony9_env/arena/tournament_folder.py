@@ -3,7 +3,7 @@
 `tournament.json` holds the settings, and `games.csv` one row for each seat of each game, in the order of the games. A
 tournament that was stopped continues from these two files. The settings may change as long as there is no game. Games
 are appended in whole batches; a game that is incomplete because the process was killed is removed when the folder is
-opened.
+opened. The folder is locked while it is open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, CsvRow
 from symphony9_env.arena.settings_file import check_settings, folder_error
-from symphony9_env.files import make_folder, write_text
+from symphony9_env.files import append_text, lock_folder, make_folder, write_text
 
 TEXT_COLUMNS: Final = frozenset({"agent", *(f"outcome_{number}" for number in ROUNDS)})
 
@@ -27,10 +27,23 @@ class Folder:
         self.path = make_folder(path)
         self.settings = settings
         self.games = self.path / "games.csv"
+        self._lock = lock_folder(self.path, "tournament")
+        try:
+            self.rows = self._open()
+        except ValueError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Unlock the folder."""
+        self._lock.close()
+
+    def _open(self) -> list[CsvRow]:
+        """Return the rows of the games so far, after a check of the settings."""
         text = self.games.read_text() if self.games.exists() else ""
         has_games = not _format_csv([], header=True).startswith(text)
-        check_settings(self.path / "tournament.json", settings, self.games, has_games=has_games, what="tournament")
-        self.rows = self._read_games(text)
+        check_settings(self.path / "tournament.json", self.settings, self.games, has_games=has_games, what="tournament")
+        return self._read_games(text)
 
     def _read_games(self, text: str) -> list[CsvRow]:
         """Return the rows of all complete games; remove the rest from the file."""
@@ -46,10 +59,7 @@ class Folder:
 
     def add(self, rows: list[CsvRow]) -> None:
         """Append the rows of games; they are on disk when this returns."""
-        with self.games.open("a", newline="") as file:
-            file.write(_format_csv(rows))
-            file.flush()
-            os.fsync(file.fileno())
+        append_text(self.games, _format_csv(rows))
         self.rows += [_parse_row({name: str(value) for name, value in row.items()}) for row in rows]
 
 

@@ -21,7 +21,8 @@ from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.actions import number
 from symphony9_env.agents import AgentFailed, ExternalAgent
 from symphony9_env.agents.external import make_message, read_answer
-from symphony9_env.agents.transports import FunctionTransport, NoAnswer, ProcessTransport, split_command
+from symphony9_env.agents.process_transport import ProcessTransport, split_command
+from symphony9_env.agents.transports import FunctionTransport, NoAnswer
 from symphony9_env.envs.aec import RawEnv
 from tests.properties.strategies import positions, rngs
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from symphony9_env.arena.ratings import AVERAGE, ELO, count_choices, fit_strengths, is_one_sided, rate, win_rate
+from symphony9_env.arena.ratings import AVERAGE, ELO, count_choices, fit_strengths, is_undecided, rate, win_rate
 
 Ints = NDArray[np.int64]
 
@@ -108,13 +108,32 @@ def test_winning_every_game_does_not_make_the_rating_certain(num_deals: int) -> 
     assert first.high - first.low > 100  # how much stronger it is remains unknown
 
 
-def test_the_bootstrap_over_deals_is_used_if_any_result_was_reversed() -> None:
+def test_an_agent_that_is_ahead_of_all_others_in_every_game_has_a_wide_interval() -> None:
+    """The others win against each other now and then, so that resampled deals differ."""
+    agents, deals = np.tile([0, 1, 2], (60, 1)), np.repeat(np.arange(20), 3)
+    ranks = np.array([[1, 2, 3] if game % 5 < 2 else [1, 3, 2] for game in range(60)])
+    best, *others = rate(agents, ranks, deals, 3)
+    assert best.high - best.low > 100
+    assert all(best.low > other.high for other in others)
+
+
+@pytest.mark.parametrize("num_deals", [1, 10])
+def test_deals_that_are_all_alike_do_not_make_the_rating_certain(num_deals: int) -> None:
+    """Whoever sits first wins, in every deal."""
+    agents, deals = np.array([[0, 1], [1, 0]] * num_deals), np.repeat(np.arange(num_deals), 2)
+    for one in rate(agents, np.tile([1, 2], (2 * num_deals, 1)), deals, 2):
+        assert one.low < AVERAGE - 1 < AVERAGE + 1 < one.high
+
+
+def test_the_bootstrap_over_deals_is_used_if_results_lead_from_each_agent_to_every_other() -> None:
     agents, ranks = np.array([[0, 1]] * 20), np.array([[1, 2]] * 20)
-    assert is_one_sided(count_choices(agents, ranks, np.arange(20), 2))
+    assert is_undecided(count_choices(agents, ranks, np.arange(20), 2))
     ranks[3] = [2, 1]
-    assert not is_one_sided(count_choices(agents, ranks, np.arange(20), 2))
+    assert not is_undecided(count_choices(agents, ranks, np.arange(20), 2))
     ranks[3] = [1, 1]
-    assert not is_one_sided(count_choices(agents, ranks, np.arange(20), 2))
+    assert not is_undecided(count_choices(agents, ranks, np.arange(20), 2))
+    in_turn = np.array([[0, 1], [1, 2], [2, 0], [0, 1]])  # each wins against the next
+    assert not is_undecided(count_choices(in_turn, np.array([[1, 2]] * 4), np.arange(4), 3))
 
 
 @pytest.mark.parametrize(("rate_", "same"), [(0.25, 0.0), (0.6, 0.5), (0.97, 0.0), (0.99, 1.0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,8 @@ from symphony9_env.arguments import run, split_names
 from symphony9_env.options import Variant
 from tests.agents.test_external import LOWEST, write_script
 from tests.agents.test_protocol import random_weights
+from tests.power_cut import record_syncs
+from tests.web.browser import Screen, chromium
 
 SMALL = ["--agents", "random,greedy", "--num-players", "2", "--games", "12"]
 
@@ -115,6 +118,17 @@ class Tags(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+def test_long_names_do_not_cut_off_the_tables_of_the_report(tmp_path: Path) -> None:
+    name = "a_policy_with_a_very_long_name_" * 4
+    play(tmp_path / "t", "--agent", f"{name}=planner", "--games", "6")
+    with chromium() as browser:
+        page = Screen(browser, (tmp_path / "t" / "report.html").as_uri()).page
+        boxes = "[...document.querySelectorAll('.scroll')]"
+        sizes = page.evaluate(f"{boxes}.map(box => [box.scrollWidth, box.clientWidth])")
+        assert len(sizes) == 2
+        assert all(needed <= shown for needed, shown in sizes)
 
 
 def test_the_report_opens_without_a_network(tmp_path: Path) -> None:
@@ -308,10 +322,52 @@ def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
 
 def test_records_say_which_agent_a_label_stands_for(tmp_path: Path) -> None:
     players = tournament.make_agents(["one=random", "greedy"], 2, 0, 1)
-    made = tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1)
-    made.play(2)
+    with tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1) as made:
+        made.play(2)
     seats = records.load(tmp_path / "t" / "records" / "game-0.json")["players"]
     assert sorted((seat["name"], seat["agent"]) for seat in seats) == [("greedy", "greedy"), ("one", "random")]
+
+
+def make_tournament(out: Path, num_records: int = 12) -> tournament.Tournament:
+    players = tournament.make_agents(["random", "greedy"], 2, 0, 1)
+    return tournament.Tournament(players, Variant(num_players=2), str(out), seed=0, num_records=num_records)
+
+
+def test_a_second_tournament_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    with make_tournament(tmp_path), pytest.raises(ValueError, match="another tournament is using this folder"):
+        play(tmp_path)
+    play(tmp_path)  # the lock is released
+
+
+def test_a_folder_of_another_tournament_stays_unlocked(tmp_path: Path) -> None:
+    play(tmp_path)
+    with pytest.raises(ValueError, match="holds another tournament"):
+        play(tmp_path, "--seed", "1")
+    play(tmp_path)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="power cuts are simulated with /proc")
+def test_games_that_were_counted_survive_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "disk").mkdir()
+    cuts: list[tuple[Path, str]] = []
+    with record_syncs(tmp_path / "disk") as disk, make_tournament(tmp_path / "disk" / "t") as whole:
+        monkeypatch.setattr(tournament, "MAX_BATCH", 2)
+        play_batch = whole._play_batch
+
+        def play_and_cut(numbers: range) -> None:
+            play_batch(numbers)
+            cuts.append((disk.restore(tmp_path / f"cut-{len(cuts)}") / "t", whole.folder.games.read_text()))
+
+        monkeypatch.setattr(whole, "_play_batch", play_and_cut)
+        whole.play(12)
+    assert len(cuts) == 6
+    for number, (folder, games) in enumerate(cuts, 1):
+        assert (folder / "games.csv").read_text() == games
+        with make_tournament(folder) as again:
+            assert again.num_played == 2 * number
+        assert len(list((folder / "records").glob("game-*.json"))) == 2 * number
+        for file in (folder / "records").iterdir():
+            records.load(file)
 
 
 def test_an_empty_games_file_is_begun_again(tmp_path: Path) -> None:

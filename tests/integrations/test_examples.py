@@ -56,6 +56,6 @@ def test_stdio_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "LITE_GAMES", 2)
     monkeypatch.setattr(benchmark, "OPPONENTS", ("random",))
     agent = f"stdio:{sys.executable} {EXAMPLES / 'stdio_agent.py'}"
-    made = benchmark.Benchmark("2p-discussion", agent, tmp_path, lite=True, timeout=60)
-    made.play()
+    with benchmark.Benchmark("2p-discussion", agent, tmp_path, lite=True, timeout=60) as made:
+        made.play()
     assert [outcome.forfeit for outcome in made.outcomes] == [None, None]

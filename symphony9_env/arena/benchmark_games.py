@@ -1,0 +1,128 @@
+"""The games of the benchmark: how they are dealt, played and verified.
+
+Each game has a *key*, from which its deal and its opponents' seed follow. The keys follow from the salt of the run by a
+one-way function, so that no game tells anything about another. No two games have the same deal: an agent that
+remembered the first would know what is hidden in the second.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from symphony9_env import agents
+from symphony9_env.agents import Agent, AgentFailed
+from symphony9_env.agents.base import Positions, Rows
+from symphony9_env.arena.matches import PlayedGame, ScheduledGame, play
+from symphony9_env.options import EnvOptions
+from symphony9_env.rules.chance import MAX_SEED
+
+KEY_LENGTH: Final = 32  # hexadecimal digits
+
+
+@dataclass(frozen=True)
+class GameOutcome:
+    """One game of the agent: what is needed to play it again, and its result."""
+
+    game: int
+    opponent: str
+    key: str
+    seat: int  # of the agent
+    moves: list[int]  # of all seats
+    win_share: float
+    score: float | None
+    forfeit: str | None  # why the agent forfeited the game, if it did
+
+    def as_line(self) -> str:
+        """Return a line of games.jsonl."""
+        return json.dumps(asdict(self)) + "\n"
+
+
+def derive_key(salt: str, number: int) -> str:
+    """Return the key of a game."""
+    return _hash(salt, f"game {number}").hex()[:KEY_LENGTH]
+
+
+def _derive_seed(key: str, purpose: str) -> int:
+    return int.from_bytes(_hash(key, purpose)[:8]) & MAX_SEED
+
+
+def _hash(secret: str, text: str) -> bytes:
+    return hmac.digest(bytes.fromhex(secret), text.encode(), "sha256")
+
+
+def schedule_game(number: int, key: str, num_players: int) -> ScheduledGame:
+    """Return a game: agent 0 has one seat, in turn, and agent 1, the opponent, all the others."""
+    seats = tuple(int(seat != number % num_players) for seat in range(num_players))
+    return ScheduledGame(number, number, _derive_seed(key, "deal"), seats)
+
+
+def play_game(number: int, key: str, agent: Agent, opponent: str, options: EnvOptions) -> PlayedGame:
+    """Play one game; if the agent gives no legal action, the game ends there."""
+    game = schedule_game(number, key, options.num_players)
+    pair = [agent, agents.make(opponent, seed=_derive_seed(key, "opponent"))]
+    return play([game], pair, options.variant, ledger=options.ledger, may_forfeit=True)[0]
+
+
+def make_outcome(opponent: str, key: str, played: PlayedGame) -> GameOutcome:
+    """Return what is stored of a game."""
+    game, moves = played.game, list(played.moves)
+    seat = game.agents.index(0)
+    if played.forfeit is not None:
+        return GameOutcome(game.number, opponent, key, seat, moves, 0.0, None, played.forfeit.reason)
+    line = played.score_line(0)
+    return GameOutcome(game.number, opponent, key, seat, moves, line.win_share, line.total, None)
+
+
+def read_outcomes(text: str, file: Path) -> list[GameOutcome]:
+    """Return the games of the text of a file games.jsonl; raise a ValueError if it holds something else."""
+    outcomes: list[GameOutcome] = []
+    for number, line in enumerate(text.splitlines()):
+        try:
+            outcomes.append(_check(GameOutcome(**json.loads(line)), number))
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError(f"{file}: line {number + 1} is not game {number} of an evaluation") from None
+    return outcomes
+
+
+def _check(outcome: GameOutcome, number: int) -> GameOutcome:
+    """Return a game that was read; raise a ValueError or TypeError if it can't be one."""
+    bytes(outcome.moves if isinstance(outcome.moves, list) else "no list")  # accepts numbers from 0 to 255 only
+    is_number = isinstance(outcome.win_share, float) and isinstance(outcome.score, float | None)
+    if outcome.game != number or len(bytes.fromhex(outcome.key)) != KEY_LENGTH // 2 or not is_number:
+        raise ValueError
+    return outcome
+
+
+class _RecordedAgent(Agent):
+    """Plays the recorded moves of one game, and forfeits it where the agent did."""
+
+    def __init__(self, outcome: GameOutcome) -> None:
+        self._outcome = outcome
+
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        number = len(positions.moves(0))
+        if number >= len(self._outcome.moves):
+            raise AgentFailed(self.name, self._outcome.forfeit or "has no more moves", 0)
+        return np.array([self._outcome.moves[number]])
+
+
+def verify_game(outcome: GameOutcome, opponent: str, options: EnvOptions, salt: str | None) -> None:
+    """Play a game again from its key with the agent's recorded moves; raise a ValueError if anything differs."""
+    number = outcome.game
+    key = outcome.key if salt is None else derive_key(salt, number)
+    played = play_game(number, key, _RecordedAgent(outcome), opponent, options)
+    again = asdict(make_outcome(opponent, key, played))
+    for name, value in asdict(outcome).items():
+        if value != again[name]:
+            raise ValueError(f"game {number}: its {name} is {_shorten(value)}; played again, {_shorten(again[name])}")
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
