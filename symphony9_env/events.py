@@ -128,12 +128,10 @@ def opening_events(states: States, index: int = 0) -> list[Event]:
 
 def see(events: Iterable[Event], seat: int | None) -> list[SeenEvent]:
     """Return events as a seat may see them; None stands for somebody who sees only what is public."""
-    return [SeenEvent(_hide_contents(event) if _is_hidden(event, seat) else event) for event in events]
+    return [_see_event(event, seat) for event in events]
 
 
-def _is_hidden(event: Event, seat: int | None) -> bool:
-    return event.kind in PRIVATE_KINDS and event.player != seat
-
-
-def _hide_contents(event: Event) -> Event:
-    return Event(event.kind, event.phase, player=event.player, board=event.board)
+def _see_event(event: Event, seat: int | None) -> SeenEvent:
+    if event.kind in PRIVATE_KINDS and event.player != seat:
+        event = Event(event.kind, event.phase, player=event.player, board=event.board)
+    return SeenEvent(event)

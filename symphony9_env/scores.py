@@ -5,6 +5,7 @@ A score sheet reveals everybody's money, so it is for results and tools; a seat 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,11 @@ class ScoreLine(Points):
 
     rank: int  # 1 for the winners
     win_share: float  # 1 divided by the number of winners; 0 for a player who did not win
+
+
+def winners(sheet: Mapping[str, ScoreLine]) -> list[str]:
+    """Return who wins by a score sheet: one player, or several after a tie."""
+    return [player for player, line in sheet.items() if line.rank == 1]
 
 
 def score_sheet(states: States, index: int = 0) -> dict[str, ScoreLine]:

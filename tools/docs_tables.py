@@ -8,7 +8,6 @@ are current.
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import symphony9_env
+from symphony9_env.arguments import Parser
 from symphony9_env.options import OPTION_FIELDS, VARIANT_NAMES
 from symphony9_env.render.render_modes import RENDER_MODES
 from symphony9_env.views import FIELDS, LEDGER_FIELDS, STATE_FIELDS, Field
@@ -102,9 +102,7 @@ def regenerate(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    argparse.ArgumentParser(
-        prog="python -m tools.docs_tables", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args(arguments)
+    Parser(prog="python -m tools.docs_tables", description=__doc__).parse_args(arguments)
     ENVIRONMENT.write_text(regenerate(ENVIRONMENT.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
 
 

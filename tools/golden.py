@@ -8,19 +8,21 @@ them, and fails if the games together miss a phase, bonus, penalty or scoring ti
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from symphony9_env.actions import NAMES
-from symphony9_env.components import MUSICIANS
+from symphony9_env.arguments import Parser
+from symphony9_env.components import MUSICIANS, SCORING_TILES
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events
+from symphony9_env.names import BOT_NAME, agent_name
 from symphony9_env.options import OptionValues
-from symphony9_env.rules.state import game_at
+from symphony9_env.rules.state import DECISIONS, OUTCOMES, game_at
+from symphony9_env.scores import winners
 from symphony9_env.views import SeatView, seat_view
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
@@ -91,10 +93,6 @@ def _public_view(env: RawEnv) -> SeatView:
     return seat_view(env.states, 0, 0)
 
 
-def _money(env: RawEnv) -> list[int]:
-    return [int(amount) for amount in game_at(env.states).money[: env.options.num_players]]
-
-
 def _write_deal(playthrough: Playthrough, env: RawEnv, game: GoldenGame) -> None:
     setup = env.record()["setup"]
     playthrough.lines.append(f"{game.name}: seed {game.seed}, {game.options}")
@@ -112,9 +110,9 @@ def _write_move(playthrough: Playthrough, env: RawEnv, action: int) -> None:
     playthrough.reached |= {env.decision, f"{env.decision}: {name.split(maxsplit=1)[0]}"}
 
 
-def _write_events(playthrough: Playthrough, env: RawEnv, events: Iterable[Event]) -> None:
+def _write_events(playthrough: Playthrough, env: RawEnv, events: list[Event]) -> None:
     """Write what a move set off. The state is the one after the move, at which its events end."""
-    events = list(events)
+    money = game_at(env.states).money[: env.options.num_players].tolist()
     for event in events:
         if event.kind == "budget_revealed":
             _write_sponsoring(playthrough, _public_view(env), event)
@@ -125,10 +123,10 @@ def _write_events(playthrough: Playthrough, env: RawEnv, events: Iterable[Event]
         elif event.kind == "round_started":
             if event.amount != 1:
                 _write_dead(playthrough)
-            playthrough.lines.append(f"\n--- round {event.amount}, player_{event.board} starts, money {_money(env)}")
+            playthrough.lines.append(f"\n--- round {event.amount}, {agent_name(event.board)} starts, money {money}")
         elif event.kind == "last_sales_started":
             _write_dead(playthrough)
-            playthrough.lines.append(f"\n--- after round 6, money {_money(env)}")
+            playthrough.lines.append(f"\n--- after round 6, money {money}")
 
 
 def _write_sponsoring(playthrough: Playthrough, view: SeatView, token: Event) -> None:
@@ -142,7 +140,7 @@ def _write_sponsoring(playthrough: Playthrough, view: SeatView, token: Event) ->
 
 
 def _write_concert(playthrough: Playthrough, env: RawEnv, concert: Event, events: list[Event]) -> None:
-    names = (*env.possible_agents, "bot")
+    names = (*env.possible_agents, BOT_NAME)
     hands = {names[e.board]: (e.amount, e.furniture) for e in events if e.kind == "hand_opened" and e.board is not None}
     performing = ", ".join(str(e.musician) for e in events if e.kind == "musician_performed") or "nobody"
     playthrough.lines.append(f"    hands {hands}: total {concert.amount}, {concert.outcome}, {performing} performs")
@@ -165,8 +163,7 @@ def _write_result(playthrough: Playthrough, view: SeatView) -> None:
     for player, line in view.score_sheet.items():
         cells = " ".join(f"{source} {round(value, 3):g}" for source, value in line.breakdown.items())
         playthrough.lines.append(f"{player} {round(line.total, 3):g}: {cells}")
-    winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
-    playthrough.lines.append(f"winners: {', '.join(winners)}")
+    playthrough.lines.append(f"winners: {', '.join(winners(view.score_sheet))}")
     column = "4" if view.num_players == 4 else "2-3"
     for musician in view.musicians:
         if any(line.breakdown[musician.name] for line in view.score_sheet.values()):
@@ -175,24 +172,21 @@ def _write_result(playthrough: Playthrough, view: SeatView) -> None:
 
 def must_reach() -> set[str]:
     """Return every phase, bonus, penalty, outcome and scoring tile side that the games must reach together."""
-    asked = ["take", "take_for_bot", "buy_4", "buy_8", "announce", "bid", "keep", "bonus", "discard", "sell"]
     choices = ["take: take", "take_for_bot: take", "bonus: take", "discard: discard", "bid: bid"]
     choices += [f"{phase}: {choice}" for phase in ("buy_4", "buy_8") for choice in ("take", "pass", "sell")]
     choices += ["keep: keep", "keep: pass", "announce: announce", "announce: pass", "sell: sell", "sell: pass"]
-    concerts = [f"concert: {outcome}" for outcome in ("low", "medium", "high", "too little", "too much")]
+    concerts = [f"concert: {outcome}" for outcome in OUTCOMES]
     penalties = [
         f"penalty: {outcome}, {half}" for outcome in ("too little", "too much") for half in ("rounds 1-3", "rounds 4-6")
     ]
-    tiles = [f"tile {number}{side} (4 players)" for number in range(1, 7) for side in "AB"]
-    tiles += [f"tile {number}{side} (2-3 players)" for number in range(1, 6) for side in "AB"]
-    return {*asked, *choices, *concerts, *penalties, *tiles, "death"}
+    tiles = [f"tile {tile} (4 players)" for tile in SCORING_TILES]
+    tiles += [f"tile {tile} (2-3 players)" for tile in SCORING_TILES if not tile.startswith("6")]
+    return {*DECISIONS, *choices, *concerts, *penalties, *tiles, "death"} - {"over"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    argparse.ArgumentParser(
-        prog="python -m tools.golden", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args(arguments)
+    Parser(prog="python -m tools.golden", description=__doc__).parse_args(arguments)
     for game in GAMES:
         path = FOLDER / f"{game.name}.txt"
         path.write_text(play(game).text, encoding="utf-8", newline="\n")

@@ -7,7 +7,6 @@ writes them to FOLDER, by default docs/figures.
 
 from __future__ import annotations
 
-import argparse
 import io
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser
 
 from symphony9_env import agents
+from symphony9_env.arguments import Parser
 from symphony9_env.replay.commentators import DEFAULT_PLAYOUTS
 from symphony9_env.replay.html_export import make_page
 from symphony9_env.replay.replay_data import read_replays
@@ -71,9 +71,7 @@ def save_all(figures: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.page_figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="python -m tools.page_figures", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=FIGURES, help="where to write the screenshots")
     save_all(parser.parse_args(arguments).folder)
 

@@ -10,7 +10,6 @@ grow.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import importlib
 import inspect
@@ -32,6 +31,7 @@ from typing import (
     is_typeddict,
 )
 
+from symphony9_env.arguments import Parser
 from symphony9_env.files import write_text
 from symphony9_env.schemas import FOLDER, path_of
 
@@ -143,9 +143,7 @@ def find_outdated() -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.schemas", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="python -m tools.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; name the files that are not current")
     if parser.parse_args(arguments).check:
         outdated = find_outdated()

@@ -7,11 +7,11 @@ writes them to docs/figures.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from symphony9_env import agents, symphony9_v0
+from symphony9_env.arguments import Parser
 from symphony9_env.render.layout import draw
 from symphony9_env.render.pixels import to_png
 from symphony9_env.views import seat_view
@@ -21,9 +21,7 @@ FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    argparse.ArgumentParser(
-        prog="python -m tools.table_figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args(arguments)
+    Parser(prog="python -m tools.table_figures", description=__doc__).parse_args(arguments)
     env = symphony9_v0.raw_env(num_players=4, discussion=True)
     env.reset(seed=11)
     agent = agents.make("policy", seed=1)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from symphony9_env.render.drawing import Drawing, text_width
+from symphony9_env.names import BOT_NAME
+from symphony9_env.render.drawing import Drawing, Line, Rectangle, text_width
 from symphony9_env.render.pieces import (
     ACCENT,
     FAINT,
@@ -66,10 +67,10 @@ def draw_boards(drawing: Drawing, box: Box, view: SeatView) -> None:
 
 def _draw_board(drawing: Drawing, line: Box, board: Board, columns: _Columns, view: SeatView) -> None:
     if board.name == view.name:
-        drawing.rectangle(line.x + 6, line.y + 2, line.width - 12, line.height - 4, fade(ACCENT, 0.93), radius=6)
-    drawing.line((line.x + 8, line.y), (line.right - 8, line.y), PALETTE["line"])
+        drawing.add(Rectangle(line.x + 6, line.y + 2, line.width - 12, line.height - 4, fade(ACCENT, 0.93), radius=6))
+    drawing.add(Line((line.x + 8, line.y), (line.right - 8, line.y), PALETTE["line"]))
     if board.name == view.to_decide:
-        drawing.rectangle(line.x + 1, line.y + 4, 5, line.height - 8, ACCENT, radius=2)
+        drawing.add(Rectangle(line.x + 1, line.y + 4, 5, line.height - 8, ACCENT, radius=2))
     _draw_name(drawing, line, board, view)
     for row, musician in enumerate(view.musicians):
         cell = Box(columns.first + row * columns.width, line.y, columns.width, line.height)
@@ -94,7 +95,7 @@ def _draw_name(drawing: Drawing, line: Box, board: Board, view: SeatView) -> Non
 
 def _draw_cubes(drawing: Drawing, cell: Box, musician: str, earlier: int, new: int, compositions: int) -> None:
     """Draw numbers and compositions; where there is room, the cubes themselves below."""
-    drawing.line((cell.x, cell.y + 5), (cell.x, cell.bottom - 5), PALETTE["line"])
+    drawing.add(Line((cell.x, cell.y + 5), (cell.x, cell.bottom - 5), PALETTE["line"]))
     if not earlier + new + compositions:
         draw_text(drawing, cell.x + cell.width / 2, cell.middle, "–", 14, FAINT, "middle")
         return
@@ -124,7 +125,7 @@ def _draw_purse(drawing: Drawing, cell: Box, board: Board) -> None:
         for index, value in enumerate(board.furniture or ()):
             draw_furniture(drawing, left + 58 + 34 * index, middle, value)
     else:
-        draw_text(drawing, left, middle, "none" if board.name == "bot" else "hidden", 13, FAINT)
+        draw_text(drawing, left, middle, "none" if board.name == BOT_NAME else "hidden", 13, FAINT)
     if board.sold_this_round:
         sold = ", ".join(f"${value}" for value in board.sold_this_round)
         draw_text(drawing, left, cell.middle + 13, f"sold this round: {sold}", 12, INK, fit=_PURSE - 12)
@@ -133,7 +134,7 @@ def _draw_purse(drawing: Drawing, cell: Box, board: Board) -> None:
 def _draw_scores(drawing: Drawing, box: Box, lines: Mapping[str, Points], columns: _Columns, view: SeatView) -> None:
     """Draw points by source: everybody's at the end, before that the observer's own."""
     heading = "Final score" if view.score_sheet else "Your points if the game ended now"
-    drawing.line((box.x + 8, box.y), (box.right - 8, box.y), FAINT)
+    drawing.add(Line((box.x + 8, box.y), (box.right - 8, box.y), FAINT))
     draw_text(drawing, box.x + 14, box.y + 15, heading, 14, INK, bold=True)
     width = _PURSE / len(_OTHER_POINTS)
     for column, source in enumerate(_OTHER_POINTS):
@@ -148,7 +149,9 @@ def _draw_scores(drawing: Drawing, box: Box, lines: Mapping[str, Points], column
 def _draw_score_line(drawing: Drawing, box: Box, player: str, line: Points, columns: _Columns, view: SeatView) -> None:
     won = view.score_sheet is not None and view.score_sheet[player].rank == 1
     if won:
-        drawing.rectangle(box.x + 6, box.y + 1, box.width - 12, box.height - 2, fade(PALETTE["gold"], 0.75), radius=5)
+        drawing.add(
+            Rectangle(box.x + 6, box.y + 1, box.width - 12, box.height - 2, fade(PALETTE["gold"], 0.75), radius=5)
+        )
     name = f"{player} wins" if won else player
     draw_text(drawing, box.x + 14, box.middle, name, 14, INK, bold=won or player == view.name, fit=_NAMES - 6)
     for row, musician in enumerate(view.musicians):

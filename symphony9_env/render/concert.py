@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from symphony9_env.components import BUDGET_TOKENS
-from symphony9_env.render.drawing import Drawing
+from symphony9_env.render.drawing import Drawing, Line, Polygon, Rectangle
 from symphony9_env.render.pieces import (
     ACCENT,
     FAINT,
@@ -51,7 +51,7 @@ def _draw_number_line(drawing: Drawing, box: Box, view: SeatView) -> None:
     zones += [(last + 1, last + _MORE, "fail", "too much", "fails")]
     for low, high, colour, name, note in zones:
         left, width = box.x + low * cell, (high - low + 1) * cell
-        drawing.rectangle(left, box.y, width - 2, 36, PALETTE[colour], radius=3)
+        drawing.add(Rectangle(left, box.y, width - 2, 36, PALETTE[colour], radius=3))
         draw_text(drawing, left + width / 2 - 1, box.y + 11, name, 12, INK, "middle", bold=True, fit=width - 6)
         draw_text(drawing, left + width / 2 - 1, box.y + 26, note, 11, INK, "middle", fit=width - 6)
     for total in range(last + _MORE + 1):
@@ -63,7 +63,7 @@ def _draw_number_line(drawing: Drawing, box: Box, view: SeatView) -> None:
 
 def _draw_pointer(drawing: Drawing, x: float, box: Box, total: int) -> None:
     """Point at the last concert's total, with a label on the side that has more room."""
-    drawing.polygon([(x, box.y + 54), (x + 7, box.y + 67), (x - 7, box.y + 67)], ACCENT)
+    drawing.add(Polygon([(x, box.y + 54), (x + 7, box.y + 67), (x - 7, box.y + 67)], ACCENT))
     text = f"last total {format_token(total) if total < 0 else total}"
     if x < box.x + box.width / 2:
         draw_text(drawing, x + 12, box.y + 62, text, 12, ACCENT, bold=True)
@@ -92,7 +92,7 @@ def _draw_contributions(drawing: Drawing, box: Box, view: SeatView) -> None:
     height = (box.height - 20) / len(view.boards)
     for row, board in enumerate(view.boards):
         line = Box(box.x, box.y + 20 + row * height, box.width, height)
-        drawing.line((box.x + 8, line.y), (box.right - 8, line.y), PALETTE["line"])
+        drawing.add(Line((box.x + 8, line.y), (box.right - 8, line.y), PALETTE["line"]))
         _draw_contribution(drawing, line, board, view)
 
 
@@ -104,7 +104,7 @@ def _draw_contribution(drawing: Drawing, line: Box, board: Board, view: SeatView
     if is_own and view.hand is not None:
         _draw_cell(drawing, line.x + _HAND, line.middle, format_hand(view.hand), 90)
     elif board.has_closed_hand:
-        drawing.rectangle(line.x + _HAND - 28, line.middle - 10, 56, 20, INK, radius=4)
+        drawing.add(Rectangle(line.x + _HAND - 28, line.middle - 10, 56, 20, INK, radius=4))
         draw_text(drawing, line.x + _HAND, line.middle, "closed", 12, "#ffffff", "middle", fit=50)
     else:
         _draw_cell(drawing, line.x + _HAND, line.middle, "–", 90)
@@ -120,7 +120,7 @@ def _draw_cell(drawing: Drawing, x: float, middle: float, text: str, room: float
 
 
 def _draw_last_concert(drawing: Drawing, box: Box, view: SeatView) -> None:
-    drawing.rectangle(box.x, box.y, box.width, box.height, PALETTE["shade"], radius=6)
+    drawing.add(Rectangle(box.x, box.y, box.width, box.height, PALETTE["shade"], radius=6))
     if view.outcome is None:
         draw_text(drawing, box.x + 12, box.middle, "No concert yet.", 13, FAINT)
         return

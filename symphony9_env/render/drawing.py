@@ -31,8 +31,6 @@ _WIDTHS: Final = {
 }
 _OTHER_WIDTH: Final = 0.56
 _BOLD: Final = 1.07
-DESCENT: Final = 0.22  # how far letters reach below their baseline, relative to the font size
-ASCENT: Final = 0.74  # how far they reach above it
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Circle:
 class Polygon:
     """A polygon."""
 
-    points: tuple[Point, ...]
+    points: Sequence[Point]
     fill: str | None = None
     stroke: str | None = None
     stroke_width: float = 1.0
@@ -124,70 +122,6 @@ class Drawing:
     title: str = ""  # a description of the image, for screen readers
     primitives: list[Primitive] = field(default_factory=list)
 
-    def rectangle(
-        self,
-        x: float,
-        y: float,
-        width: float,
-        height: float,
-        fill: str | None = None,
-        stroke: str | None = None,
-        stroke_width: float = 1.0,
-        radius: float = 0.0,
-    ) -> None:
-        """Add a rectangle."""
-        self.primitives.append(Rectangle(x, y, width, height, fill, stroke, stroke_width, radius))
-
-    def circle(
-        self,
-        x: float,
-        y: float,
-        radius: float,
-        fill: str | None = None,
-        stroke: str | None = None,
-        stroke_width: float = 1.0,
-    ) -> None:
-        """Add a circle."""
-        self.primitives.append(Circle(x, y, radius, fill, stroke, stroke_width))
-
-    def polygon(
-        self, points: Sequence[Point], fill: str | None = None, stroke: str | None = None, stroke_width: float = 1.0
-    ) -> None:
-        """Add a polygon."""
-        self.primitives.append(Polygon(tuple(points), fill, stroke, stroke_width))
-
-    def line(self, start: Point, end: Point, stroke: str, stroke_width: float = 1.0) -> None:
-        """Add a line."""
-        self.primitives.append(Line(start, end, stroke, stroke_width))
-
-    def text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        size: float,
-        fill: str,
-        anchor: Anchor = "start",
-        bold: bool = False,
-        fit: float | None = None,
-    ) -> None:
-        """Add a line of text."""
-        self.primitives.append(Text(x, y, text, size, fill, anchor, bold, fit))
-
-
-def bounds(shape: Primitive) -> tuple[float, float, float, float]:
-    """Return left, top, right and bottom of a shape, strokes included; of text approximately."""
-    if isinstance(shape, Text):
-        size = shape.fitted_size
-        width = text_width(shape.text, size, shape.bold)
-        left = shape.x - {"start": 0.0, "middle": width / 2, "end": width}[shape.anchor]
-        return left, shape.y - ASCENT * size, left + width, shape.y + DESCENT * size
-    if isinstance(shape, Rectangle):
-        corners = [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
-    elif isinstance(shape, Circle):
-        corners = [(shape.x - shape.radius, shape.y - shape.radius), (shape.x + shape.radius, shape.y + shape.radius)]
-    else:
-        corners = list(shape.points if isinstance(shape, Polygon) else (shape.start, shape.end))
-    edge = shape.stroke_width / 2 if shape.stroke else 0.0
-    across, down = zip(*corners, strict=True)
-    return min(across) - edge, min(down) - edge, max(across) + edge, max(down) + edge
+    def add(self, shape: Primitive) -> None:
+        """Add a shape or text on top."""
+        self.primitives.append(shape)

@@ -6,13 +6,13 @@ from typing import Final
 
 from symphony9_env.render.boards import draw_boards
 from symphony9_env.render.concert import draw_concert
-from symphony9_env.render.drawing import Drawing
+from symphony9_env.render.drawing import Circle, Drawing, Rectangle
 from symphony9_env.render.pieces import ACCENT, FAINT, INK, Box, draw_text
 from symphony9_env.render.theme import PALETTE
 from symphony9_env.render.tracks import draw_tracks
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views.seat import SeatView
-from symphony9_env.views.text import QUESTIONS
+from symphony9_env.views.text import QUESTIONS, describe_winners
 
 WIDTH: Final = 1200
 HEIGHT: Final = 800
@@ -28,7 +28,7 @@ def draw(view: SeatView) -> Drawing:
     drawing = Drawing(
         WIDTH, HEIGHT, f"Symphony No. 9, round {view.round}, as {view.name} sees it. {_describe_waiting(view)}"
     )
-    drawing.rectangle(0, 0, WIDTH, HEIGHT, PALETTE["paper"])
+    drawing.add(Rectangle(0, 0, WIDTH, HEIGHT, PALETTE["paper"]))
     _draw_heading(drawing, _HEADING, view)
     draw_tracks(drawing, _TRACKS, view)
     draw_concert(drawing, _CONCERT, view)
@@ -42,7 +42,9 @@ def _draw_heading(drawing: Drawing, box: Box, view: SeatView) -> None:
     draw_text(drawing, box.x + 206, box.y + 17, f"Round {view.round} of {NUM_ROUNDS}", 16, bold=True, fit=124)
     for number in range(1, NUM_ROUNDS + 1):
         fill = INK if number < view.round else ACCENT if number == view.round else PALETTE["card"]
-        drawing.circle(box.x + 213 + 19 * (number - 1), box.y + 41, 5.5, fill, FAINT if number > view.round else fill)
+        drawing.add(
+            Circle(box.x + 213 + 19 * (number - 1), box.y + 41, 5.5, fill, FAINT if number > view.round else fill)
+        )
     _draw_question(drawing, Box(box.x + 344, box.y + 4, box.width - 344, box.height - 8), view)
 
 
@@ -50,7 +52,7 @@ def _draw_question(drawing: Drawing, box: Box, view: SeatView) -> None:
     """Draw the decision to make and whose it is, on a dark ground if it is the observer's."""
     is_asked = view.to_decide == view.name
     ground, ink = (ACCENT, "#ffffff") if is_asked else (PALETTE["shade"], INK)
-    drawing.rectangle(box.x, box.y, box.width, box.height, ground, radius=8)
+    drawing.add(Rectangle(box.x, box.y, box.width, box.height, ground, radius=8))
     head, text = ("Your decision:", _describe_question(view)) if is_asked else ("", _describe_waiting(view))
     left = box.x + 16
     if head:
@@ -66,7 +68,5 @@ def _describe_question(view: SeatView) -> str:
 
 def _describe_waiting(view: SeatView) -> str:
     if view.score_sheet is not None:
-        winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
-        won = "wins" if len(winners) == 1 else "share the win"
-        return f"The game is over: {' and '.join(winners)} {won}"
+        return f"The game is over: {describe_winners(view.score_sheet)}"
     return f"Waiting for {view.to_decide}: {view.decision.replace('_', ' ')}"

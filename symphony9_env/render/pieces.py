@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from symphony9_env.render.drawing import Anchor, Drawing, text_width
+from symphony9_env.render.drawing import Anchor, Circle, Drawing, Line, Polygon, Rectangle, Text, text_width
 from symphony9_env.render.theme import MARKS, PALETTE, SHAPES, fade
 
 INK: Final = PALETTE["ink"]
@@ -55,7 +55,7 @@ def draw_text(
     fit: float | None = None,
 ) -> None:
     """Draw text whose vertical middle is at this height."""
-    drawing.text(x, middle + _MIDDLE * size, text, size, fill, anchor, bold, fit)
+    drawing.add(Text(x, middle + _MIDDLE * size, text, size, fill, anchor, bold, fit))
 
 
 def wrap_text(text: str, size: float, width: float) -> list[str]:
@@ -71,24 +71,21 @@ def wrap_text(text: str, size: float, width: float) -> list[str]:
 
 def draw_card(drawing: Drawing, box: Box, title: str, note: str = "") -> None:
     """Draw a white card with its title, and a note at the right."""
-    drawing.rectangle(box.x, box.y, box.width, box.height, PALETTE["card"], PALETTE["line"], radius=8)
+    drawing.add(Rectangle(box.x, box.y, box.width, box.height, PALETTE["card"], PALETTE["line"], radius=8))
     draw_text(drawing, box.x + 12, box.y + 17, title, 14, bold=True)
     if note:
         room = box.width - 36 - text_width(title, 14, bold=True)
         draw_text(drawing, box.right - 12, box.y + 17, note, 12, FAINT, "end", fit=room)
 
 
-def draw_mark(
-    drawing: Drawing, x: float, y: float, radius: float, musician: str, code: bool = True, faint: bool = False
-) -> None:
-    """Draw a musician's mark: his colour and shape, and his code if there is room."""
+def draw_mark(drawing: Drawing, x: float, y: float, radius: float, musician: str, faint: bool = False) -> None:
+    """Draw a musician's mark: his colour, shape and code."""
     mark = MARKS[musician]
     fill = fade(mark.colour) if faint else mark.colour
     _draw_shape(drawing, x, y, radius, mark.shape, fill, None)
-    if code:
-        ink = INK if faint else mark.ink
-        drop, size = _CODES.get(mark.shape, _CODE)
-        draw_text(drawing, x, y + drop * radius, mark.code, radius * size, ink, "middle", bold=True)
+    ink = INK if faint else mark.ink
+    drop, size = _CODES.get(mark.shape, _CODE)
+    draw_text(drawing, x, y + drop * radius, mark.code, radius * size, ink, "middle", bold=True)
 
 
 def draw_cube(drawing: Drawing, x: float, y: float, radius: float, musician: str, hollow: bool = False) -> None:
@@ -102,26 +99,23 @@ def draw_cube(drawing: Drawing, x: float, y: float, radius: float, musician: str
 
 def _draw_shape(drawing: Drawing, x: float, y: float, radius: float, shape: str, fill: str, stroke: str | None) -> None:
     if corners := SHAPES[shape]:
-        drawing.polygon([(x + radius * dx, y + radius * dy) for dx, dy in corners], fill, stroke, 1.5)
+        drawing.add(Polygon([(x + radius * dx, y + radius * dy) for dx, dy in corners], fill, stroke, 1.5))
     else:
-        drawing.circle(x, y, radius, fill, stroke, 1.5)
+        drawing.add(Circle(x, y, radius, fill, stroke, 1.5))
 
 
-def draw_tag(
-    drawing: Drawing, x: float, middle: float, text: str, fill: str, ink: str = INK, size: float = 11
-) -> float:
-    """Draw a word on a coloured ground, starting at x; return where it ends."""
+def draw_tag(drawing: Drawing, x: float, middle: float, text: str, fill: str, size: float) -> None:
+    """Draw a word on a coloured ground, starting at x."""
     width = text_width(text, size, bold=True) + 12
-    drawing.rectangle(x, middle - size * 0.8, width, size * 1.6, fill, radius=size * 0.8)
-    draw_text(drawing, x + width / 2, middle, text, size, ink, "middle", bold=True, fit=width - 6)
-    return x + width
+    drawing.add(Rectangle(x, middle - size * 0.8, width, size * 1.6, fill, radius=size * 0.8))
+    draw_text(drawing, x + width / 2, middle, text, size, INK, "middle", bold=True, fit=width - 6)
 
 
 def draw_token(drawing: Drawing, x: float, y: float, radius: float, value: int | None, now: bool = False) -> None:
     """Draw a budget token; without a value, one that has not been revealed. `now` marks this round's."""
     fill = PALETTE["shade"] if value is None else PALETTE["card"]
     edge = ACCENT if now else PALETTE["line"] if value is None else PALETTE["gold"]
-    drawing.circle(x, y, radius, fill, edge, 2.5 if now else 1.5)
+    drawing.add(Circle(x, y, radius, fill, edge, 2.5 if now else 1.5))
     if value is not None:
         draw_text(drawing, x, y, format_token(value), radius * 0.95, INK, "middle", bold=now)
     elif now:
@@ -135,7 +129,7 @@ def format_token(value: int) -> str:
 
 def draw_furniture(drawing: Drawing, x: float, middle: float, value: int) -> None:
     """Draw a piece of furniture: a tile 28 wide."""
-    drawing.rectangle(x, middle - 10, 28, 20, PALETTE["shade"], PALETTE["gold"], radius=3)
+    drawing.add(Rectangle(x, middle - 10, 28, 20, PALETTE["shade"], PALETTE["gold"], radius=3))
     draw_text(drawing, x + 14, middle, f"${value}", 12, INK, "middle")
 
 
@@ -143,14 +137,14 @@ def draw_compositions(drawing: Drawing, x: float, middle: float, count: int) -> 
     """Draw compositions: a stack of music sheets, 20 wide, with their number on top."""
     for back in range(min(count, 3) - 1, -1, -1):
         left, top = x + 2.5 * back, middle - 10 - 2 * back
-        drawing.rectangle(left, top, 15, 20, PALETTE["card"], PALETTE["gold"], 1.2, radius=1.5)
+        drawing.add(Rectangle(left, top, 15, 20, PALETTE["card"], PALETTE["gold"], 1.2, radius=1.5))
     draw_text(drawing, x + 7.5, middle, str(count), 13, INK, "middle", bold=True)
 
 
 def draw_start_marker(drawing: Drawing, x: float, y: float) -> None:
     """Draw the start player's marker: a flag, 14 high, standing on y."""
-    drawing.line((x, y), (x, y - 14), INK, 1.5)
-    drawing.polygon([(x + 0.5, y - 14), (x + 11, y - 10.5), (x + 0.5, y - 7)], PALETTE["gold"])
+    drawing.add(Line((x, y), (x, y - 14), INK, 1.5))
+    drawing.add(Polygon([(x + 0.5, y - 14), (x + 11, y - 10.5), (x + 0.5, y - 7)], PALETTE["gold"]))
 
 
 def format_hand(hand: tuple[int, int | None] | None) -> str:

@@ -57,13 +57,6 @@ def require_pillow() -> None:
         raise ImportError(_MISSING) from error
 
 
-def text_length(label: Text) -> float:
-    """Return the width of text as it is painted, in pixels of the image."""
-    size = label.fitted_size
-    length = _measure(label, size)
-    return length if label.fit is None else min(length, label.fit)
-
-
 def _paint(brush: Any, shape: Primitive) -> None:
     if isinstance(shape, Text):
         _paint_text(brush, shape)
@@ -94,7 +87,7 @@ def _paint(brush: Any, shape: Primitive) -> None:
 
 def _paint_text(brush: Any, label: Text) -> None:
     size = label.fitted_size
-    if label.fit is not None and (length := _measure(label, size)) > label.fit:  # the font is wider than estimated
+    if label.fit is not None and (length := measure(label, size)) > label.fit:  # the font is wider than estimated
         size *= label.fit / length
     x, y = _scale((label.x, label.y))
     text, font = label.text.translate(_REPLACEMENTS), _font(round(size * _FINE))
@@ -102,13 +95,14 @@ def _paint_text(brush: Any, label: Text) -> None:
         brush.text((x, y), text, label.fill, font, _ANCHORS[label.anchor])
         return
     # Pillow's own font has no bold variant: bold letters get a thin outline, and room for it.
-    x -= {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor] * _measure(label, size) * _FINE
+    x -= {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor] * measure(label, size) * _FINE
     for letter in text:
         brush.text((x, y), letter, label.fill, font, "ls", stroke_width=_OUTLINE)
         x += font.getlength(letter) + _OUTLINE
 
 
-def _measure(label: Text, size: float) -> float:
+def measure(label: Text, size: float) -> float:
+    """Return the width of text as it is painted in this size, in pixels of the image."""
     font, text = _font(round(size * _FINE)), label.text.translate(_REPLACEMENTS)
     if label.bold:
         return float(sum(font.getlength(letter) + _OUTLINE for letter in text) / _FINE)

@@ -80,11 +80,6 @@ def theme_css() -> str:
     return ":root {\n" + "".join(f"  --{name}: {value};\n" for name, value in named.items()) + "}\n"
 
 
-def title(name: str) -> str:
-    """Return a musician's name as it is written: Handel for `handel`."""
-    return name.capitalize()
-
-
 def fade(colour: str, amount: float = 0.6, towards: str = PALETTE["card"]) -> str:
     """Mix a colour with another: an amount of 0 gives the colour itself, 1 the other.
 

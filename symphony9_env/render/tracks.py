@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from symphony9_env.components import scoring_method
-from symphony9_env.render.drawing import Drawing
+from symphony9_env.render.drawing import Drawing, Line, Rectangle
 from symphony9_env.render.pieces import (
     ACCENT,
     FAINT,
@@ -20,7 +20,7 @@ from symphony9_env.render.pieces import (
     format_points,
     wrap_text,
 )
-from symphony9_env.render.theme import MARKS, PALETTE, fade, title
+from symphony9_env.render.theme import MARKS, PALETTE, fade
 from symphony9_env.views.seat import Musician, SeatView
 
 _HEAD: Final = 30  # height of the title line, which names the columns too
@@ -68,7 +68,7 @@ def draw_tracks(drawing: Drawing, box: Box, view: SeatView) -> None:
     longest = max(7, *(len(musician.uncovered) + len(musician.ahead) for musician in view.musicians))
     for row, musician in enumerate(view.musicians):
         line = Box(box.x, box.y + _HEAD + row * height, box.width, height)
-        drawing.line((box.x + 8, line.y), (box.right - 8, line.y), PALETTE["line"])
+        drawing.add(Line((box.x + 8, line.y), (box.right - 8, line.y), PALETTE["line"]))
         _draw_musician(drawing, line, musician)
         _draw_spaces(drawing, line, musician, longest)
         _draw_tile(drawing, line, musician, view.boards[0].compositions[row], view.points.breakdown[musician.name])
@@ -94,11 +94,11 @@ def _draw_musician(drawing: Drawing, line: Box, musician: Musician) -> None:
     ink = FAINT if faint else INK
     draw_mark(drawing, line.x + 34, line.middle, 16, musician.name, faint=faint)
     drop = 9 if faint else 0
-    draw_text(drawing, line.x + _NAME, line.middle - drop, title(musician.name), 16, ink, bold=True, fit=96)
+    draw_text(drawing, line.x + _NAME, line.middle - drop, musician.name.capitalize(), 16, ink, bold=True, fit=96)
     if faint:
-        draw_tag(drawing, line.x + _NAME, line.middle + 11, "dead", PALETTE["fail"], INK, 10)
+        draw_tag(drawing, line.x + _NAME, line.middle + 11, "dead", PALETTE["fail"], 10)
     draw_text(drawing, line.x + _RANK, line.middle, _format_ordinal(musician.rank), 15, INK, "middle")
-    drawing.rectangle(line.x + _FAME, line.middle - 10, 64, 20, PALETTE[musician.fame], radius=10)
+    drawing.add(Rectangle(line.x + _FAME, line.middle - 10, 64, 20, PALETTE[musician.fame], radius=10))
     draw_text(drawing, line.x + _FAME + 32, line.middle, musician.fame, 13, INK, "middle", fit=58)
     draw_text(drawing, line.x + _REPUTATION, line.middle, str(musician.reputation), 22, INK, "middle", bold=True)
 
@@ -114,11 +114,11 @@ def _draw_spaces(drawing: Drawing, line: Box, musician: Musician, longest: int) 
 def _draw_space(drawing: Drawing, box: Box, musician: str, space: Space) -> None:
     colour = MARKS[musician].colour
     if space.is_current:
-        drawing.rectangle(box.x, box.y, box.width, box.height, fade(colour, 0.75), colour, 2.5, radius=4)
+        drawing.add(Rectangle(box.x, box.y, box.width, box.height, fade(colour, 0.75), colour, 2.5, radius=4))
     elif space.is_covered:
-        drawing.rectangle(box.x, box.y, box.width, box.height, PALETTE["card"], fade(FAINT, 0.4), radius=4)
+        drawing.add(Rectangle(box.x, box.y, box.width, box.height, PALETTE["card"], fade(FAINT, 0.4), radius=4))
     else:
-        drawing.rectangle(box.x, box.y, box.width, box.height, PALETTE["shade"], radius=4)
+        drawing.add(Rectangle(box.x, box.y, box.width, box.height, PALETTE["shade"], radius=4))
     ink = INK if space.is_current or space.is_covered else fade(FAINT, 0.3)
     if not space.is_covered:
         middle = box.x + box.width / 2
@@ -146,7 +146,7 @@ def _draw_cubes(drawing: Drawing, box: Box, musician: str, count: int) -> None:
 def _draw_tile(drawing: Drawing, line: Box, musician: Musician, compositions: int, own: float) -> None:
     method = scoring_method(musician.scoring_tile)
     x = line.x + _TILE
-    drawing.rectangle(x, line.middle - 11, 28, 22, PALETTE["shade"], PALETTE["gold"], radius=3)
+    drawing.add(Rectangle(x, line.middle - 11, 28, 22, PALETTE["shade"], PALETTE["gold"], radius=3))
     draw_text(drawing, x + 14, line.middle, musician.scoring_tile, 13, INK, "middle", bold=True)
     room = _METHOD[1] - _METHOD[0]
     lines = wrap_text(method, 12, room)
@@ -158,7 +158,7 @@ def _draw_tile(drawing: Drawing, line: Box, musician: Musician, compositions: in
     for level, (left, value) in enumerate(zip(_LEVELS, musician.scoring_points, strict=True), start=1):
         reached = counts_levels and min(compositions, 3) == level
         if reached:
-            drawing.rectangle(line.x + left, line.middle - 11, 28, 22, fade(ACCENT, 0.85), ACCENT, 1.5, radius=4)
+            drawing.add(Rectangle(line.x + left, line.middle - 11, 28, 22, fade(ACCENT, 0.85), ACCENT, 1.5, radius=4))
         draw_text(
             drawing, line.x + left + 14, line.middle, format_points(value), 13, INK, "middle", bold=reached, fit=25
         )

@@ -13,17 +13,12 @@ from symphony9_env.actions import NAMES
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
 from symphony9_env.agents.search import SearchAgent
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.names import agent_name
+from symphony9_env.records import PlayerJson
 
 DEFAULT_PLAYOUTS: Final = 400
 _MIN_PROBABILITY: Final = 0.005  # smaller ones are left out
 _ONE_ROW: Final = np.zeros(1, np.int64)
-
-
-class PlayerJson(TypedDict):
-    """Who sat at a seat: a name, and the agent as `agents.make` takes it; None for a person."""
-
-    name: str
-    agent: Any
 
 
 class PolicyCommentJson(TypedDict):
@@ -109,7 +104,7 @@ def read_players(record: Mapping[str, Any]) -> list[PlayerJson]:
         given = [None] * record["num_players"]
     players = [entry if isinstance(entry, dict) else {} for entry in given]
     return [
-        {"name": str(player.get("name", f"player_{seat}")), "agent": player.get("agent")}
+        {"name": str(player.get("name", agent_name(seat))), "agent": player.get("agent")}
         for seat, player in enumerate(players)
     ]
 

@@ -15,7 +15,6 @@ from symphony9_env.events import Event, see
 from symphony9_env.replay.commentators import Commentators, CommentJson, read_players
 from symphony9_env.replay.events import replay_with_events
 from symphony9_env.replay.player_names import number_duplicates
-from symphony9_env.rules.state import OVER
 from symphony9_env.views import SeatView, seat_view
 from symphony9_env.views.game_log import LogLine, log_lines
 from symphony9_env.views.seat_json import GameJson, OwnJson, PositionJson, game_json, own_json, position_json
@@ -78,13 +77,12 @@ def make_replay(record: Mapping[str, Any], title: str, commentators: Commentator
 
 def _make_frame(env: RawEnv, events: list[Event], commentators: Commentators) -> FrameJson:
     views = [seat_view(env.states, 0, seat) for seat in range(env.options.num_players)]
-    is_over = env.states["phase"][0] == OVER
     return {
         "position": _public_position(views[0]),
         "own": [own_json(view) for view in views],
         "log": log_lines(see(events, None)),
         "move": None,
-        "comment": None if is_over else commentators.comment_on(env),
+        "comment": None if env.decision == "over" else commentators.comment_on(env),
     }
 
 

@@ -6,10 +6,9 @@ Colours of everything else reach the pages as CSS variables (`render.theme.theme
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from symphony9_env.render.theme import MARKS, SHAPES, title
+from symphony9_env.render.theme import MARKS, SHAPES
 
 
 class MarkJson(TypedDict):
@@ -31,14 +30,8 @@ class ThemeJson(TypedDict):
 
 def theme_json() -> ThemeJson:
     """Return the theme as plain JSON data."""
-    return {"musicians": {name: _mark_json(name, asdict(mark)) for name, mark in MARKS.items()}, "shapes": {**SHAPES}}
-
-
-def _mark_json(name: str, mark: dict[str, Any]) -> MarkJson:
-    return {
-        "title": title(name),
-        "code": mark["code"],
-        "colour": mark["colour"],
-        "ink": mark["ink"],
-        "shape": mark["shape"],
+    musicians = {
+        name: MarkJson(title=name.capitalize(), code=mark.code, colour=mark.colour, ink=mark.ink, shape=mark.shape)
+        for name, mark in MARKS.items()
     }
+    return {"musicians": musicians, "shapes": {**SHAPES}}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
-from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, NO_TOKEN, PASS, SELL, musician_of
+from symphony9_env.actions import ANNOUNCE, BID, DISCARD, HANDS, KEEP, NAMES, NO_TOKEN, PASS, SELL, musician_of
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, MUSICIANS
 from symphony9_env.rules.game import SECOND_TURN_PRICE, THIRD_TURN_PRICE
 from symphony9_env.views.seat import Musician, SeatView
@@ -20,55 +19,77 @@ _PASS_LABELS: Final = {
 _PRICES: Final = {"buy_4": SECOND_TURN_PRICE, "buy_8": THIRD_TURN_PRICE}
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One legal action, explained."""
+class ChoiceJson(TypedDict):
+    """A legal action: its number and name, and how to present it."""
 
-    kind: str  # take, keep, discard, pass, sell, bid, announce
+    action: int
+    name: str
+    kind: str
     label: str
-    note: str = ""  # what it costs or brings
-    musician: str | None = None
-    amount: int | None = None  # of a bid or an announcement
-    furniture: int | None = None  # the value of the token that is sold or part of the bid
+    note: str
+    musician: str | None
+    amount: int | None
+    furniture: int | None
 
 
-def describe_choice(view: SeatView, action: int) -> Choice:
+def describe_choice(view: SeatView, action: int) -> ChoiceJson:
     """Explain one of the view's legal actions."""
     if action >= ANNOUNCE:
-        return Choice("announce", f"Announce ${action - ANNOUNCE}", amount=action - ANNOUNCE)
+        return _make_choice(action, f"Announce ${action - ANNOUNCE}", amount=action - ANNOUNCE)
     if action >= BID:
-        return _describe_bid(*HANDS[action - BID])
+        return _describe_bid(action)
     if action >= SELL:
         value, points = FURNITURE_VALUES[action - SELL], FURNITURE_POINTS[action - SELL]
         note = f"you get ${value} and lose {points} points"
-        return Choice("sell", f"Sell furniture for ${value}", note, furniture=value)
+        return _make_choice(action, f"Sell furniture for ${value}", note, furniture=value)
     if action == PASS:
-        return Choice("pass", _PASS_LABELS[view.decision])
+        return _make_choice(action, _PASS_LABELS[view.decision])
     return _describe_cube(view, action)
 
 
-def _describe_bid(total: int, token: int) -> Choice:
+def _make_choice(
+    action: int,
+    label: str,
+    note: str = "",  # what it costs or brings
+    musician: str | None = None,
+    amount: int | None = None,  # of a bid or an announcement
+    furniture: int | None = None,  # the value of the token that is sold or part of the bid
+) -> ChoiceJson:
+    return {
+        "action": action,
+        "name": NAMES[action],
+        "kind": NAMES[action].partition(" ")[0],
+        "label": label,
+        "note": note,
+        "musician": musician,
+        "amount": amount,
+        "furniture": furniture,
+    }
+
+
+def _describe_bid(action: int) -> ChoiceJson:
+    total, token = HANDS[action - BID]
     if token == NO_TOKEN:
         note = f"${total} in coins, paid if the concert takes place" if total else "nothing"
-        return Choice("bid", f"Give ${total}", note, amount=total)
+        return _make_choice(action, f"Give ${total}", note, amount=total)
     value, points = FURNITURE_VALUES[token], FURNITURE_POINTS[token]
     coins = f" and ${total - value} in coins" if total > value else ""
     note = f"the ${value} furniture ({points} points){coins}, paid if the concert takes place"
-    return Choice("bid", f"Give ${total} with the ${value} furniture", note, amount=total, furniture=value)
+    return _make_choice(action, f"Give ${total} with the ${value} furniture", note, amount=total, furniture=value)
 
 
-def _describe_cube(view: SeatView, action: int) -> Choice:
+def _describe_cube(view: SeatView, action: int) -> ChoiceJson:
     row = musician_of(action)
-    name = MUSICIANS[row].capitalize()
-    held = view.boards[0].earlier_cubes[row] + view.boards[0].new_cubes[row]
-    if action >= DISCARD:
-        return Choice("discard", f"Give up a {name} cube", f"you hold {held}", musician=MUSICIANS[row])
+    cube = f"a {MUSICIANS[row].capitalize()} cube"
     if action >= KEEP:
-        return Choice("keep", f"Keep a {name} cube", f"you hold {held}", musician=MUSICIANS[row])
-    price = _PRICES.get(view.decision, 0)
-    for_bot = " for the bot" if view.decision == "take_for_bot" else ""
-    label = f"Buy a {name} cube" if price else f"Take a {name} cube{for_bot}"
-    return Choice("take", label, _describe_taking(view.musicians[row], price), musician=MUSICIANS[row])
+        label = f"Give up {cube}" if action >= DISCARD else f"Keep {cube}"
+        note = f"you hold {view.boards[0].earlier_cubes[row] + view.boards[0].new_cubes[row]}"
+    else:
+        price = _PRICES.get(view.decision, 0)
+        for_bot = " for the bot" if view.decision == "take_for_bot" else ""
+        label = f"Buy {cube}" if price else f"Take {cube}{for_bot}"
+        note = _describe_taking(view.musicians[row], price)
+    return _make_choice(action, label, note, musician=MUSICIANS[row])
 
 
 def _describe_taking(musician: Musician, price: int) -> str:

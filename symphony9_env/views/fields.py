@@ -140,21 +140,9 @@ _SEAT_ROWS: Final[list[_Row]] = [
 ]
 
 _BOARD_ROWS: Final[list[_Row]] = [
-    (
-        "money",
-        (1,),
-        0,
-        MONEY_SHOWN / MONEY_UNIT,
-        f"own, / {MONEY_UNIT}; at most {MONEY_SHOWN} is shown",
-    ),
+    ("money", (1,), 0, MONEY_SHOWN / MONEY_UNIT, f"own, / {MONEY_UNIT}; at most {MONEY_SHOWN} is shown"),
     ("furniture", (_F,), 0, 1, "own unsold furniture: $4, $6, $8"),
-    (
-        "earlier_cubes",
-        (_S, _M),
-        0,
-        MOST_CUBES,
-        f"by seat and musician, from earlier rounds, / {CUBES_UNIT}",
-    ),
+    ("earlier_cubes", (_S, _M), 0, MOST_CUBES, f"by seat and musician, from earlier rounds, / {CUBES_UNIT}"),
     ("new_cubes", (_S, _M), 0, MOST_CUBES, f"by seat and musician, of this round, / {CUBES_UNIT}"),
     ("compositions", (_S, _M), 0, NUM_ROUNDS / TILES_UNIT, f"by seat and musician, / {TILES_UNIT}"),
     (

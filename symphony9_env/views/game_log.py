@@ -13,6 +13,7 @@ from typing import Final, TypedDict
 from symphony9_env.components import CLASSES
 from symphony9_env.events import SeenEvent
 from symphony9_env.names import BOT_NAME, agent_name
+from symphony9_env.views.text import format_token
 
 
 class LogLine(TypedDict):
@@ -147,7 +148,7 @@ _MOVE_TEXTS: Final[dict[str, Callable[[SeenEvent], str]]] = {
 # The kind of line and its text, for events other than moves.
 _PUBLIC_TEXTS: Final[dict[str, tuple[str, Callable[[SeenEvent], str]]]] = {
     "composition_awarded": ("composition", _describe_award),
-    "budget_revealed": ("token", lambda event: f"The royal budget: {event.amount:+d}".replace("+0", "0")),
+    "budget_revealed": ("token", lambda event: f"The royal budget: {format_token(event.amount or 0)}"),
     "hand_opened": ("gave", _describe_hand),
     "musician_died": ("death", lambda event: f"{_title(event)} dies: his last cube is gone"),
     "last_sales_started": ("round", lambda event: "The last round is over: furniture may still be sold"),

@@ -13,6 +13,7 @@ from symphony9_env.components import (
     STARTING_MONEY,
 )
 from symphony9_env.rules.state import NUM_ROUNDS
+from symphony9_env.views.text import format_classes, format_token
 
 BOT: Final = """
 A bot joins the two of you. After the free cubes each of you takes two cubes for it. Its contribution depends on the
@@ -25,14 +26,8 @@ def summarize_rules(num_players: int, discussion: bool = False) -> str:
     furniture = ", ".join(
         f"${value} or {points} points" for value, points in zip(FURNITURE_VALUES, FURNITURE_POINTS, strict=True)
     )
-    ranges = ", ".join(
-        f"{name} {low}-{high} (income ${income} per cube)"
-        for name, low, high, income in zip(CLASSES, rules.class_from, rules.class_to, rules.income, strict=True)
-    )
-    values = sorted(set(BUDGET_TOKENS))
-    tokens = ", ".join(
-        f"{BUDGET_TOKENS.count(value)} of {value:+d}" if value else f"{BUDGET_TOKENS.count(0)} of 0" for value in values
-    )
+    ranges = format_classes(zip(CLASSES, rules.class_from, rules.class_to, rules.income, strict=True))
+    tokens = ", ".join(f"{BUDGET_TOKENS.count(value)} of {format_token(value)}" for value in sorted(set(BUDGET_TOKENS)))
     talk = "   In turn, everybody may announce an amount, which is not binding.\n" if discussion else ""
     bot = BOT if rules.has_bot else ""
     return f"""\

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -19,15 +21,7 @@ from symphony9_env.components import (
 )
 from symphony9_env.names import BOT_NAME, agent_name
 from symphony9_env.rules.game import legal_actions
-from symphony9_env.rules.state import (
-    DECISIONS,
-    NONE,
-    OUTCOMES,
-    OVER,
-    SIXTHS,
-    States,
-    game_at,
-)
+from symphony9_env.rules.state import DECISIONS, NONE, OUTCOMES, OVER, SIXTHS, States, game_at
 from symphony9_env.rules.tracks import fame
 from symphony9_env.scores import Points, ScoreLine, score_sheet
 from symphony9_env.views.visible import is_purse_hidden, num_bot_tiles_shown, num_tokens_shown
@@ -134,9 +128,16 @@ def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> Se
         raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
     order = [(seat + offset) % num_players for offset in range(num_players)]
     order += [num_players] if game.has_bot else []
+    ranges = (column.tolist() for column in (game.class_from, game.class_to, game.income))
     return SeatView(
-        **_see_rules(game),
-        **_see_round(game),
+        num_players=num_players,
+        limit=int(game.limit),
+        classes=tuple(zip(CLASSES, *ranges, strict=True)),
+        round=int(game.round_index) + 1,
+        start_seat=int(game.start),
+        decision=DECISIONS[game.phase],
+        deciding_seat=None if game.phase == OVER else int(game.player),
+        pending=int(game.pending),
         **_see_tokens(game),
         **_see_last_concert(game),
         **_see_own(states, index, seat),
@@ -148,35 +149,15 @@ def seat_view(states: States, index: int, seat: int, ledger: bool = False) -> Se
 # Parts of a view, by the names of their fields.
 
 
-def _see_rules(game: Any) -> dict[str, Any]:
-    """Return what depends on the number of players alone."""
-    ranges = zip(CLASSES, game.class_from, game.class_to, game.income, strict=True)
-    return {
-        "num_players": int(game.num_players),
-        "limit": int(game.limit),
-        "classes": tuple((name, int(low), int(high), int(income)) for name, low, high, income in ranges),
-    }
-
-
-def _see_round(game: Any) -> dict[str, Any]:
-    return {
-        "round": int(game.round_index) + 1,
-        "start_seat": int(game.start),
-        "decision": DECISIONS[game.phase],
-        "deciding_seat": None if game.phase == OVER else int(game.player),
-        "pending": int(game.pending),
-    }
-
-
 def _see_tokens(game: Any) -> dict[str, Any]:
     """Return the budget tokens and bot tiles that have been shown."""
-    shown = [int(token) for token in game.budget[: as_python(num_tokens_shown)(game)]]
+    shown = game.budget[: as_python(num_tokens_shown)(game)].tolist()
     tiles = game.bot_tiles[: as_python(num_bot_tiles_shown)(game)] if game.has_bot else ()
     return {
         "budget_token": shown[-1] if len(shown) > game.round_index else None,
         "budget_seen": tuple(shown),
-        "budget_left": _unseen(shown),
-        "bot_tiles_seen": tuple(tuple(int(amount) for amount in tile) for tile in tiles),
+        "budget_left": tuple((Counter(BUDGET_TOKENS) - Counter(shown)).elements()),
+        "bot_tiles_seen": tuple(tuple(tile.tolist()) for tile in tiles),
     }
 
 
@@ -187,7 +168,7 @@ def _see_last_concert(game: Any) -> dict[str, Any]:
         "performers": int(game.num_performers),
         "outcome": OUTCOMES[game.outcome] if had_concert else None,
         "total": int(game.total) if had_concert else None,
-        "performing": tuple(name for row, name in enumerate(_musicians(game)) if game.performing[row]),
+        "performing": tuple(compress(_musicians(game), game.performing)),
     }
 
 
@@ -220,13 +201,6 @@ def _value(token: Any) -> int | None:
     return None if token == NONE else FURNITURE_VALUES[token]
 
 
-def _unseen(shown: list[int]) -> tuple[int, ...]:
-    left = list(BUDGET_TOKENS)
-    for token in shown:
-        left.remove(token)
-    return tuple(left)
-
-
 def _musician(game: Any, row: int) -> Musician:
     covered = range(MAX_SPACES * row, MAX_SPACES * row + game.track_length[row] - game.num_uncovered[row])
     return Musician(
@@ -236,31 +210,29 @@ def _musician(game: Any, row: int) -> Musician:
         rank=int(game.rank[row]) + 1,
         is_dead=bool(game.dead[row]),
         cubes_left=int(game.cubes_left[row]),
-        uncovered=tuple(int(space) for space in game.track_reputations[row, : game.num_uncovered[row]]),
+        uncovered=tuple(game.track_reputations[row, : game.num_uncovered[row]].tolist()),
         ahead=tuple((int(game.ahead_cubes[space]), int(game.ahead_reputation[space])) for space in covered),
         scoring_tile=SCORING_TILES[game.scoring_tile[row]],
-        scoring_points=tuple(float(points / SIXTHS) for points in game.scoring_points[row]),
+        scoring_points=tuple((game.scoring_points[row] / SIXTHS).tolist()),
     )
 
 
 def _board(game: Any, board: int, seat: int, ledger: bool) -> Board:
     is_bot = board == game.num_players
-    count = int(game.num_musicians)
+    in_play = slice(game.num_musicians)
     contribution = (int(game.contribution[board]), _value(game.contribution_token[board]))
     is_purse_visible = not is_bot and not as_python(is_purse_hidden)(game, seat, board, ledger)
     return Board(
         seat=board,
         name=BOT_NAME if is_bot else agent_name(board),
-        earlier_cubes=tuple(int(n) for n in game.earlier_cubes[board, :count]),
-        new_cubes=tuple(int(n) for n in game.new_cubes[board, :count]),
-        compositions=tuple(int(n) for n in game.compositions[board, :count]),
-        sold_this_round=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.sales[board, t]),
+        earlier_cubes=tuple(game.earlier_cubes[board, in_play].tolist()),
+        new_cubes=tuple(game.new_cubes[board, in_play].tolist()),
+        compositions=tuple(game.compositions[board, in_play].tolist()),
+        sold_this_round=tuple(compress(FURNITURE_VALUES, game.sales[board])),
         announced=None if game.announced[board] == NONE else int(game.announced[board]),
         has_closed_hand=bool(game.hand[board] != NONE),
         kept=None if game.kept[board] == NONE else _musicians(game)[game.kept[board]],
         last_contribution=None if game.outcome == NONE else contribution,
         money=int(game.money[board]) if is_purse_visible else None,
-        furniture=tuple(v for t, v in enumerate(FURNITURE_VALUES) if game.furniture[board, t])
-        if is_purse_visible
-        else None,
+        furniture=tuple(compress(FURNITURE_VALUES, game.furniture[board])) if is_purse_visible else None,
     )

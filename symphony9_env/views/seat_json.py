@@ -5,15 +5,15 @@ It is made from a `SeatView` alone, so it can't hold more than that seat may kno
 
 from __future__ import annotations
 
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict, TypeVar
 
-from symphony9_env.actions import NAMES
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, scoring_method
 from symphony9_env.rules.state import NUM_ROUNDS
-from symphony9_env.scores import Points, ScoreLine
-from symphony9_env.views.choices import Choice, describe_choice
-from symphony9_env.views.seat import Board, Musician, SeatView
+from symphony9_env.views.choices import ChoiceJson, describe_choice
+from symphony9_env.views.seat import Board, SeatView
 from symphony9_env.views.text import QUESTIONS
+
+_JsonT = TypeVar("_JsonT")
 
 FORMAT: Final = "symphony9-view/1"
 
@@ -131,19 +131,6 @@ class OwnJson(TypedDict):
     points: PointsJson
 
 
-class ChoiceJson(TypedDict):
-    """A legal action: its number and name, and how to present it."""
-
-    action: int
-    name: str
-    kind: str
-    label: str
-    note: str
-    musician: str | None
-    amount: int | None
-    furniture: int | None
-
-
 class ViewJson(TypedDict):
     """All that a seat may know."""
 
@@ -163,7 +150,7 @@ def seat_json(view: SeatView) -> ViewJson:
         "game": game_json(view),
         "position": position_json(view),
         "own": own_json(view),
-        "choices": [_choice_json(action, describe_choice(view, action)) for action in view.legal],
+        "choices": [describe_choice(view, action) for action in view.legal],
     }
 
 
@@ -195,91 +182,34 @@ def game_json(view: SeatView) -> GameJson:
 def position_json(view: SeatView) -> PositionJson:
     """Return where the game stands, as this seat may see it."""
     sheet = view.score_sheet
-    return {
-        "round": view.round,
-        "start_player": view.start_seat,
-        "decision": view.decision,
-        "question": QUESTIONS[view.decision],
-        "to_decide": view.deciding_seat,
-        "pending": view.pending,
-        "budget_token": view.budget_token,
-        "budget_seen": list(view.budget_seen),
-        "budget_left": list(view.budget_left),
-        "bot_tiles_seen": [list(tile) for tile in view.bot_tiles_seen],
-        "successes": view.successes,
-        "performers": view.performers,
-        "outcome": view.outcome,
-        "total": view.total,
-        "performing": list(view.performing),
-        "musicians": [_musician_json(musician) for musician in view.musicians],
-        "boards": [_board_json(board) for board in sorted(view.boards, key=lambda board: board.seat)],
-        "score_sheet": None if sheet is None else [_score_line_json(line) for line in sheet.values()],
-    }
+    return _copy_fields(
+        PositionJson,
+        view,
+        start_player=view.start_seat,
+        question=QUESTIONS[view.decision],
+        to_decide=view.deciding_seat,
+        bot_tiles_seen=[list(tile) for tile in view.bot_tiles_seen],
+        musicians=[_copy_fields(MusicianJson, musician) for musician in view.musicians],
+        boards=[_board_json(board) for board in sorted(view.boards, key=lambda board: board.seat)],
+        score_sheet=None if sheet is None else [_copy_fields(ScoreLineJson, line) for line in sheet.values()],
+    )
 
 
 def own_json(view: SeatView) -> OwnJson:
     """Return what only this seat knows."""
-    board = view.boards[0]
-    assert board.money is not None
-    assert board.furniture is not None
-    return {
-        "money": board.money,
-        "furniture": list(board.furniture),
-        "hand": _hand_json(view.hand),
-        "points": _points_json(view.points),
-    }
+    points = _copy_fields(PointsJson, view.points)
+    return _copy_fields(OwnJson, view.boards[0], hand=_hand_json(view.hand), points=points)
+
+
+def _board_json(board: Board) -> BoardJson:
+    return _copy_fields(BoardJson, board, last_contribution=_hand_json(board.last_contribution))
 
 
 def _hand_json(hand: tuple[int, int | None] | None) -> HandJson | None:
     return None if hand is None else {"amount": hand[0], "furniture": hand[1]}
 
 
-def _points_json(points: Points) -> PointsJson:
-    return {"total": points.total, "breakdown": points.breakdown}
-
-
-def _score_line_json(line: ScoreLine) -> ScoreLineJson:
-    return {"total": line.total, "breakdown": line.breakdown, "rank": line.rank, "win_share": line.win_share}
-
-
-def _musician_json(musician: Musician) -> MusicianJson:
-    return {
-        "name": musician.name,
-        "rank": musician.rank,
-        "fame": musician.fame,
-        "reputation": musician.reputation,
-        "is_dead": musician.is_dead,
-        "cubes_left": musician.cubes_left,
-        "uncovered": list(musician.uncovered),
-        "ahead": list(musician.ahead),
-    }
-
-
-def _board_json(board: Board) -> BoardJson:
-    return {
-        "seat": board.seat,
-        "name": board.name,
-        "earlier_cubes": list(board.earlier_cubes),
-        "new_cubes": list(board.new_cubes),
-        "compositions": list(board.compositions),
-        "sold_this_round": list(board.sold_this_round),
-        "announced": board.announced,
-        "has_closed_hand": board.has_closed_hand,
-        "kept": board.kept,
-        "last_contribution": _hand_json(board.last_contribution),
-        "money": board.money,
-        "furniture": None if board.furniture is None else list(board.furniture),
-    }
-
-
-def _choice_json(action: int, choice: Choice) -> ChoiceJson:
-    return {
-        "action": action,
-        "name": NAMES[action],
-        "kind": choice.kind,
-        "label": choice.label,
-        "note": choice.note,
-        "musician": choice.musician,
-        "amount": choice.amount,
-        "furniture": choice.furniture,
-    }
+def _copy_fields(kind: type[_JsonT], source: object, **given: Any) -> _JsonT:
+    """Return a TypedDict of this kind: the fields that are given, the others copied from the source's attributes."""
+    values = {name: given[name] if name in given else getattr(source, name) for name in kind.__annotations__}
+    return kind(**{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from symphony9_env.actions import format_actions
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, scoring_method
 from symphony9_env.rules.state import NUM_ROUNDS
+from symphony9_env.scores import ScoreLine, winners
 from symphony9_env.views.seat import Board, Musician, SeatView
 
 QUESTIONS: Final = {
@@ -52,16 +54,15 @@ def _describe_round(view: SeatView) -> str:
 
 
 def _describe_concert(view: SeatView) -> str:
-    ranges = ", ".join(f"{name} {low}-{high} (income ${income} per cube)" for name, low, high, income in view.classes)
-    token = "not revealed yet" if view.budget_token is None else _format_token(view.budget_token)
+    token = "not revealed yet" if view.budget_token is None else format_token(view.budget_token)
     lines = [
-        f"Concert classes by total: {ranges}. Each player contributes $0 to ${view.limit}.",
+        f"Concert classes by total: {format_classes(view.classes)}. Each player contributes $0 to ${view.limit}.",
         f"Budget token of this round: {token}. Revealed so far: {_format_tokens(view.budget_seen)}. "
         f"Not revealed yet: {_format_tokens(view.budget_left)}.",
         f"Successful concerts so far: {view.successes}. Performers so far: {view.performers}.",
     ]
     if view.outcome is not None:
-        lines.append(describe_last_concert(view))
+        lines.append(_describe_last_concert(view))
     if said := [f"{board.name} ${board.announced}" for board in view.boards if board.announced is not None]:
         lines.append("Announced: " + ", ".join(said) + ".")
     if closed := [board.name for board in view.boards if board.has_closed_hand]:
@@ -71,8 +72,7 @@ def _describe_concert(view: SeatView) -> str:
     return "\n".join(lines)
 
 
-def describe_last_concert(view: SeatView) -> str:
-    """Return who contributed what to the last concert, and how it ended."""
+def _describe_last_concert(view: SeatView) -> str:
     gave = ", ".join(f"{board.name} {_format_hand(board.last_contribution)}" for board in view.boards)
     if view.performing:
         ended = f"{view.outcome} class, performed by {', '.join(view.performing)}"
@@ -149,13 +149,22 @@ def _format_score_sheet(view: SeatView) -> str:
     for player, line in view.score_sheet.items():
         cells = [*line.breakdown.values(), line.total]
         lines.append(f"{player:12} " + " ".join(f"{round(cell, 2):>10g}" for cell in cells))
-    winners = [player for player, line in view.score_sheet.items() if line.rank == 1]
-    won = "wins" if len(winners) == 1 else "share the win"
-    return "\n".join([*lines, f"{' and '.join(winners)} {won}."])
+    return "\n".join([*lines, f"{describe_winners(view.score_sheet)}."])
+
+
+def describe_winners(sheet: Mapping[str, ScoreLine]) -> str:
+    """Return who wins a game, from its score sheet."""
+    names = winners(sheet)
+    return f"{' and '.join(names)} {'wins' if len(names) == 1 else 'share the win'}"
+
+
+def format_classes(classes: Iterable[tuple[str, int, int, int]]) -> str:
+    """Return the concert classes, each given as its name, first and last total and income."""
+    return ", ".join(f"{name} {low}-{high} (income ${income} per cube)" for name, low, high, income in classes)
 
 
 def _format_tokens(tokens: tuple[int, ...]) -> str:
-    return ", ".join(_format_token(token) for token in tokens) or "none"
+    return ", ".join(format_token(token) for token in tokens) or "none"
 
 
 def _format_hand(hand: tuple[int, int | None] | None) -> str:
@@ -172,5 +181,6 @@ def _format_furniture(values: tuple[int, ...] | None) -> str:
     return ", ".join(f"${value} ({points[value]} points)" for value in values)
 
 
-def _format_token(value: int) -> str:
+def format_token(value: int) -> str:
+    """Return the value of a budget token with its sign, 0 without."""
     return f"{value:+d}" if value else "0"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -125,21 +125,14 @@ def _close_agents(tables: Iterable[Table]) -> threading.Thread:
 
 async def _choose_in_thread(agent: Agent, env: RawEnv) -> int:
     """Return an agent's choice; the thread that makes it is not waited for when the server stops."""
-    loop = asyncio.get_running_loop()
-    choice: asyncio.Future[int] = loop.create_future()
-
-    def deliver(set_outcome: Callable[[Any], None], outcome: Any) -> None:
-        if not choice.done():  # it was cancelled if the server has stopped
-            set_outcome(outcome)
+    choice: Future[int] = Future()
+    choice.set_running_or_notify_cancel()  # the thread may still set it after the server has stopped waiting for it
 
     def choose() -> None:
-        answer: tuple[Callable[[Any], None], Any]
         try:
-            answer = choice.set_result, agent.choose(env)
+            choice.set_result(agent.choose(env))
         except Exception as error:
-            answer = choice.set_exception, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(deliver, *answer)
+            choice.set_exception(error)
 
     threading.Thread(target=choose, daemon=True).start()
-    return await choice
+    return await asyncio.wrap_future(choice)

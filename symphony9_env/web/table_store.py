@@ -19,13 +19,11 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env import files, records
-from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event
 from symphony9_env.options import check_seed, draw_seed
 from symphony9_env.replay.events import replay_with_events
 from symphony9_env.rules.chance import MAX_SEED
-from symphony9_env.rules.state import OVER
 from symphony9_env.web.tables import TOKEN_BYTES, RequestError, Seat, Table, make_agents, make_table
 
 MAX_TABLES: Final = 1000
@@ -139,9 +137,8 @@ def _load(path: Path, allow_external_agents: bool) -> Table:
     seats = [Seat(**entry) for entry in stored["seats"]]
     if len(seats) != env.options.num_players:
         raise ValueError(f"there are {len(seats)} seats for {env.options.num_players} players")
-    seat_agents: list[Agent | None] = [None] * len(seats)
-    if env.states["phase"][0] != OVER:
-        seat_agents = make_agents(seats, env.game_seed or 0, allow_external_agents)
+    is_over = env.decision == "over"
+    seat_agents = {} if is_over else make_agents(seats, env.game_seed or 0, allow_external_agents)
     return Table(table_id, env, seats, seat_agents, events)
 
 

@@ -16,7 +16,6 @@ from symphony9_env.options import VARIANT_FIELDS, VARIANT_NAMES, OptionValues, c
 from symphony9_env.replay.player_names import clean_name, number_duplicates
 from symphony9_env.replay.theme_json import theme_json
 from symphony9_env.rules.chance import MAX_SEED
-from symphony9_env.rules.state import OVER
 from symphony9_env.views import seat_view
 from symphony9_env.views.game_log import LogLine, log_lines
 from symphony9_env.views.seat_json import seat_json
@@ -54,10 +53,10 @@ class Table:
         table_id: str,
         env: RawEnv,
         seats: list[Seat],
-        seat_agents: list[Agent | None],
-        events: Iterable[list[Event]] | None = None,
+        seat_agents: dict[int, Agent],
+        events: Iterable[list[Event]],
     ) -> None:
-        """`events` are those of the game so far: of the deal and of each move. None for a game as dealt."""
+        """`events` are those of the game so far: of the deal and of each move. The other seats are people's."""
         self.id = table_id
         self.env = env
         self.seats = seats
@@ -66,7 +65,7 @@ class Table:
         self.logs: list[list[LogLine]] = [[] for _ in seats]  # by seat: what that seat may see
         self._agents = seat_agents
         self._event_buffer = env.event_buffer = EventBuffer()
-        for move_events in [opening_events(env.states)] if events is None else events:
+        for move_events in events:
             self._extend_logs(move_events)
 
     @property
@@ -77,7 +76,7 @@ class Table:
     @property
     def is_over(self) -> bool:
         """Whether the game is over."""
-        return bool(self.env.states["phase"][0] == OVER)
+        return self.env.decision == "over"
 
     @property
     def problem(self) -> str | None:
@@ -87,7 +86,7 @@ class Table:
     @property
     def agent_to_move(self) -> Agent | None:
         """The agent that is to decide; None if a person is, or if the game is over."""
-        return None if self.is_over else self._agents[self.env.deciding_seat]
+        return None if self.is_over else self._agents.get(self.env.deciding_seat)
 
     def play(self, action: int) -> None:
         """Play a move of the deciding seat; raise a ValueError and change nothing if it is illegal."""
@@ -142,7 +141,7 @@ class Table:
 
     def close_agents(self) -> None:
         """Close the agents and release them: search trees are large, external agents hold processes."""
-        closing, self._agents = self._agents, [None] * len(self.seats)
+        closing, self._agents = self._agents, {}
         _close(closing)
 
 
@@ -160,12 +159,11 @@ def make_table(table_id: str, seed: int, request: Any, allow_external_agents: bo
         seat_agents = make_agents(seats, env.game_seed or 0, allow_external_agents)
     except (ValueError, TypeError, OSError, MemoryError) as error:
         raise RequestError(getattr(error, "status", 422), str(error)) from None
-    for seat, agent in zip(seats, seat_agents, strict=True):
-        if agent is not None:
-            _fill_agent_seat(seat, agent)
+    for number, agent in seat_agents.items():
+        _fill_agent_seat(seats[number], agent)
     for seat, name in zip(seats, number_duplicates([seat.name for seat in seats]), strict=True):
         seat.name = name
-    return Table(table_id, env, seats, seat_agents)
+    return Table(table_id, env, seats, seat_agents, [opening_events(env.states)])
 
 
 def _read_options(options: Any, num_seats: int) -> OptionValues:
@@ -175,10 +173,10 @@ def _read_options(options: Any, num_seats: int) -> OptionValues:
         raise ValueError(f"unknown option {unknown[0]!r}; allowed: {', '.join(VARIANT_NAMES)}")
     if check_num_players(num_seats) != options.get("num_players", num_seats):
         raise ValueError(f"num_players={options['num_players']!r}, but there are {num_seats} seats")
-    given = {
+    chosen = {
         option.name: parse_option(option, options[option.name]) for option in VARIANT_FIELDS if option.name in options
     }
-    chosen = {**given, "num_players": num_seats}
+    chosen["num_players"] = num_seats
     if isinstance(components := chosen.get("components"), str):
         chosen["components"] = os.path.abspath(components)  # the server may be restarted from another folder
     return chosen  # type: ignore[return-value]
@@ -197,15 +195,15 @@ def _read_seat(entry: Any, number: int) -> Seat:
     return Seat(clean_name(name, ""), agent, None)
 
 
-def make_agents(seats: Sequence[Seat], seed: int, allow_external_agents: bool) -> list[Agent | None]:
-    """Make the agents of the seats. Each gets a seed of its own, so that two agents of one kind play differently."""
-    made: list[Agent | None] = []
+def make_agents(seats: Sequence[Seat], seed: int, allow_external_agents: bool) -> dict[int, Agent]:
+    """Make the agents, by seat. Each gets a seed of its own, so that two agents of one kind play differently."""
+    made: dict[int, Agent] = {}
     try:
         for number, seat in enumerate(seats):
-            made.append(None if seat.agent is None else _make_agent(seat.agent, seed + number, allow_external_agents))
-        for agent in made:
-            if agent is not None:
-                agent.check_players(len(seats))
+            if seat.agent is not None:
+                made[number] = _make_agent(seat.agent, seed + number, allow_external_agents)
+        for agent in made.values():
+            agent.check_players(len(seats))
     except Exception:
         _close(made)
         raise
@@ -233,7 +231,6 @@ def _fill_agent_seat(seat: Seat, agent: Agent) -> None:
     seat.agent = spec
 
 
-def _close(closing: Iterable[Agent | None]) -> None:
-    for agent in closing:
-        if agent is not None:
-            agent.close()
+def _close(seat_agents: dict[int, Agent]) -> None:
+    for agent in seat_agents.values():
+        agent.close()

@@ -7,22 +7,23 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from symphony9_env.render.drawing import Drawing, Text, bounds, text_width
-from symphony9_env.render.pixels import text_length, to_array, to_png
+from symphony9_env.render.drawing import Circle, Drawing, Line, Polygon, Rectangle, Text, text_width
+from symphony9_env.render.pixels import to_array, to_png
 from symphony9_env.render.svg import to_html, to_svg
 from symphony9_env.render.theme import MARKS, fade
+from tests.render.bounds import bounds, text_length
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def everything() -> Drawing:
     drawing = Drawing(100, 80, 'A "test" & <more>')
-    drawing.rectangle(0, 0, 100, 80, "#ffffff")
-    drawing.rectangle(10, 10, 20, 20, "#ff0000", "#000000", 2, radius=4)
-    drawing.circle(60, 20, 10, "#00ff00")
-    drawing.polygon([(10, 70), (30, 70), (20, 50)], "#0000ff", "#000000")
-    drawing.line((50, 60), (90, 60), "#123456", 4)
-    drawing.text(50, 50, "a < b & c", 12, "#222222", "middle", bold=True, fit=30)
+    drawing.add(Rectangle(0, 0, 100, 80, "#ffffff"))
+    drawing.add(Rectangle(10, 10, 20, 20, "#ff0000", "#000000", 2, radius=4))
+    drawing.add(Circle(60, 20, 10, "#00ff00"))
+    drawing.add(Polygon([(10, 70), (30, 70), (20, 50)], "#0000ff", "#000000"))
+    drawing.add(Line((50, 60), (90, 60), "#123456", 4))
+    drawing.add(Text(50, 50, "a < b & c", 12, "#222222", "middle", bold=True, fit=30))
     return drawing
 
 
@@ -78,7 +79,7 @@ def test_words_are_drawn_where_they_are_anchored() -> None:
     for anchor, start, end in (("start", 50, 100), ("middle", 25, 75), ("end", 0, 50)):
         for bold in (False, True):
             drawing = Drawing(100, 40)
-            drawing.text(50, 30, "mmmm", 14, "#000000", anchor, bold)  # type: ignore[arg-type]
+            drawing.add(Text(50, 30, "mmmm", 14, "#000000", anchor, bold))  # type: ignore[arg-type]
             dark = np.flatnonzero((to_array(drawing) < 128).any(axis=(0, 2)))
             assert start - 1 <= dark.min()
             assert dark.max() <= end + 1

@@ -12,9 +12,8 @@ from hypothesis import assume, given, settings
 
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues
-from symphony9_env.render.drawing import Drawing, Rectangle, Text, bounds
+from symphony9_env.render.drawing import Drawing, Rectangle, Text
 from symphony9_env.render.layout import draw
-from symphony9_env.render.pixels import text_length
 from symphony9_env.render.svg import to_svg
 from symphony9_env.render.tracks import list_spaces
 from symphony9_env.rules.state import States, game_at
@@ -22,6 +21,7 @@ from symphony9_env.views import resample, seat_view
 from symphony9_env.views.text import QUESTIONS
 from tests.properties.strategies import moves, positions, rngs
 from tests.properties.test_secrets import change_secrets
+from tests.render.bounds import bounds, text_length
 from tests.scenarios import deal, give, play, play_until, see
 
 GAMES: list[OptionValues] = [
