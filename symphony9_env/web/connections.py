@@ -19,13 +19,13 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
+from symphony9_env.web import MAX_CONNECTIONS, MAX_PER_ADDRESS
+
 if TYPE_CHECKING:
     from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol as SocketBase
 else:
     SocketBase = AutoWebSocketsProtocol
 
-MAX_CONNECTIONS: Final = 2000
-MAX_PER_ADDRESS: Final = 500
 REQUEST_TIMEOUT: Final = 10.0  # seconds from the connection, or the first byte, to the end of a request
 IDLE_TIMEOUT: Final = 30.0  # seconds that a connection stays open after an answer
 ANSWER_TIMEOUT: Final = 120.0  # seconds to work out an answer and send it; a first game may have to be compiled

@@ -14,9 +14,9 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from symphony9_env.web import DEFAULT_PORT, LOOPBACK
+from symphony9_env.web import DEFAULT_PORT, LOOPBACK, MAX_CONNECTIONS, MAX_PER_ADDRESS
 from symphony9_env.web.app import MAX_SOCKET_MESSAGE
-from symphony9_env.web.connections import IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_PER_ADDRESS, Connections, make_protocols
+from symphony9_env.web.connections import IDLE_TIMEOUT, Connections, make_protocols
 
 NUM_OTHER_FILES: Final = 200  # files that are open besides connections: games, agents, pages
 _TEST_ADDRESS: Final = ("192.0.2.1", 9)  # reserved for documentation; nothing is sent there

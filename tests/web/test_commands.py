@@ -146,7 +146,7 @@ def test_external_agents_are_allowed_on_loopback_or_by_option(
     assert main(["play", "--no-browser", "--port", "0", "--games", str(tmp_path), *arguments]) == 0
     store = apps[0].app.state.manager.store
     store.close()
-    assert store.allow_external_agents is allowed
+    assert store.permissions.external_agents is allowed
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
