@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from symphony9_env.arena.benchmark import main
-from symphony9_env.arena.console import run
+from symphony9_env.arguments import run
 
 if __name__ == "__main__":
     sys.exit(run("benchmark", main))

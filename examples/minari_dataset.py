@@ -68,14 +68,13 @@ def imitate(
     """Fit a softmax regression by gradient descent; return how often its first choice is the action that was played."""
     weights = np.zeros((observations.shape[1], masks.shape[1]))
     chosen = np.eye(masks.shape[1])[actions]
-    for step in range(steps + 1):
+    for _ in range(steps):
         logits = np.where(masks, observations @ weights, -np.inf)
-        if step == steps:
-            break
         probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         weights += rate * observations.T @ (chosen - probabilities) / len(observations)
-    return float((logits.argmax(axis=1) == actions).mean())
+    first_choices = np.where(masks, observations @ weights, -np.inf).argmax(axis=1)
+    return float((first_choices == actions).mean())
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from speed.rounds import Rates, Workload, measure_rates, median_rate, median_ratio, pin_to_one_core
+from speed.rounds import Rates, Workload, make_parser, measure_rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env import symphony9_v0
-from symphony9_env.arena.console import Parser, positive_int
 
 
 def make_aec_workload(env: Any, turns: int = 1000) -> Workload:
@@ -63,10 +62,7 @@ def format_rates(rates: Rates) -> str:
 
 def main() -> None:
     """Run the command."""
-    parser = Parser("python -m speed.aec", __doc__)
-    parser.add_argument("--rounds", type=positive_int, default=5, help="number of rounds (default: 5)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
-    arguments = parser.parse_args()
+    arguments = make_parser("python -m speed.aec", __doc__, rounds=5).parse_args()
     pin_to_one_core()
     random.seed(0)
     try:

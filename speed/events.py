@@ -16,15 +16,13 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 
-from speed.rounds import Rates, median_rate, pin_to_one_core
-from symphony9_env.arena.console import Parser, positive_int, run
+from speed.rounds import Rates, make_parser, median_rate, pin_to_one_core
+from symphony9_env.arguments import run
 
 CURRENT, BASELINE, CONTROL = "this checkout", "baseline", "this checkout, again"
 PROG = "python -m speed.events"
-# Uses only names that both checkouts have. It prints where the package was imported from and then, for each line of
-# input with a number of seconds, the steps per second.
+# Uses only names that both checkouts have. It prints the steps per second and where the package was imported from.
 WORKER = """
 import sys, time
 import symphony9_env
@@ -38,50 +36,25 @@ def measure(seconds):
     return steps / passed
 
 measure(0.5)  # compile and warm up
-print(symphony9_env.__file__, flush=True)
-for line in sys.stdin:
-    print(measure(float(line)), flush=True)
+print(measure(float(sys.argv[1])), symphony9_env.__file__)
 """
 
 
-class Worker:
-    """A process that measures the batched stepping of one checkout."""
-
-    def __init__(self, checkout: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", WORKER],
-            cwd=checkout,
-            env={**os.environ, "PYTHONPATH": str(checkout)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        imported = self._read()
-        if not Path(imported).is_relative_to(checkout):
-            self.close()
-            reason = f"symphony9_env is imported from {imported}" if imported else "its games can't be played"
-            raise ValueError(f"{checkout}: can't be measured: {reason}")
-
-    def measure(self, seconds: float) -> float:
-        """Return the steps per second."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{seconds}\n")
-        self._process.stdin.flush()
-        return float(self._read())
-
-    def _read(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
+def measure(checkout: Path, seconds: float) -> float:
+    """Return the steps per second of the batched games of a checkout, measured in a new process."""
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, str(seconds)],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    rate, _, imported = done.stdout.strip().partition(" ")
+    if not Path(imported).is_relative_to(checkout):
+        reason = f"symphony9_env is imported from {imported}" if imported else "its games can't be played"
+        raise ValueError(f"{checkout}: can't be measured: {reason}")
+    return float(rate)
 
 
 def compare(baseline: Path, rounds: int, seconds: float) -> Rates:
@@ -91,8 +64,7 @@ def compare(baseline: Path, rounds: int, seconds: float) -> Rates:
     rates: Rates = {name: [] for name in checkouts}
     for number in range(rounds):
         for name in list(checkouts) if number % 2 == 0 else list(checkouts)[::-1]:
-            with Worker(checkouts[name]) as worker:
-                rates[name].append(worker.measure(seconds))
+            rates[name].append(measure(checkouts[name], seconds))
     return rates
 
 
@@ -108,10 +80,8 @@ def format_ratio(rates: Rates, name: str, reference: str) -> str:
 
 def main() -> None:
     """Run the command."""
-    parser = Parser(PROG, __doc__)
+    parser = make_parser(PROG, __doc__, rounds=20)
     parser.add_argument("--baseline", type=Path, required=True, help="folder of the checkout to compare with")
-    parser.add_argument("--rounds", type=positive_int, default=20, help="number of rounds (default: 20)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
     arguments = parser.parse_args()
     if not (arguments.baseline / "symphony9_env").is_dir():
         raise ValueError(f"--baseline {arguments.baseline}: is not a checkout with a folder symphony9_env")

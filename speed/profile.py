@@ -20,7 +20,8 @@ import numpy as np
 
 from speed.rounds import pin_to_one_core
 from symphony9_env import BatchedGames
-from symphony9_env.arena.console import Parser, positive_int
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser
 from symphony9_env.engine import first_illegal, sample_rows
 from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.views.vector import encode

@@ -7,8 +7,19 @@ import statistics
 import time
 from collections.abc import Callable
 
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser
+
 Workload = Callable[[], int]  # plays for a short time and returns the number of steps
 Rates = dict[str, list[float]]  # steps per second of each workload, by round
+
+
+def make_parser(command: str, about: str | None, rounds: int) -> Parser:
+    """Return a command-line parser with the number of rounds, which has this default, and the length of a turn."""
+    parser = Parser(command, about)
+    parser.add_argument("--rounds", type=positive_int, default=rounds, help=f"number of rounds (default: {rounds})")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
+    return parser
 
 
 def pin_to_one_core() -> None:

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from speed.rounds import Workload, measure_rates, median_rate, median_ratio, pin_to_one_core
+from speed.rounds import Workload, make_parser, measure_rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents.strategies import STRATEGIES
-from symphony9_env.arena.console import Parser, positive_int
 from symphony9_env.components import PLAYER_COUNTS
 
 PLAYOUTS = 100
@@ -70,10 +69,8 @@ def deal(game: Any, rng: Any) -> Any:
 
 def main() -> None:
     """Run the command."""
-    parser = Parser("python -m speed.search", __doc__)
+    parser = make_parser("python -m speed.search", __doc__, rounds=7)
     parser.add_argument("--num-players", type=int, default=4, choices=PLAYER_COUNTS, help="in our game (default: 4)")
-    parser.add_argument("--rounds", type=positive_int, default=7, help="number of rounds (default: 7)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
     arguments = parser.parse_args()
     pin_to_one_core()
     count = arguments.num_players

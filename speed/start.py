@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from symphony9_env.arena.console import Parser
+from symphony9_env.arguments import Parser
 
 GAME = """
 import time

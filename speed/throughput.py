@@ -20,9 +20,8 @@ import numpy as np
 
 from speed import peers
 from speed.aec import make_aec_workload
-from speed.rounds import Rates, Workload, measure_rates, median_rate, median_ratio, pin_to_one_core
+from speed.rounds import Rates, Workload, make_parser, measure_rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env import BatchedGames, symphony9_v0
-from symphony9_env.arena.console import Parser, positive_int
 
 BATCHES = (1, 16, 256, 1024, 16384)
 PACKAGES = ("symphony9-env", "numba", "pettingzoo", "pgx", "jax", "open_spiel", "rlcard")
@@ -117,16 +116,14 @@ def _find_version(name: str) -> str | None:
 
 def draw_plot(rates: Rates, path: Path) -> None:
     """Draw the rates as bars with their range over rounds, and save the plot."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     names = sorted(rates, key=lambda name: median_rate(rates, name))
     colours = ["tab:blue" if name.startswith("symphony9") else "tab:gray" for name in names]
     values = [median_rate(rates, name) for name in names]
     spread = np.array([[median_rate(rates, n) - min(rates[n]), max(rates[n]) - median_rate(rates, n)] for n in names]).T
-    figure, axes = pyplot.subplots(figsize=(9, 0.36 * len(names) + 1.2))
+    figure = Figure(figsize=(9, 0.36 * len(names) + 1.2))
+    axes = figure.subplots()
     axes.barh(names, values, color=colours, xerr=spread, ecolor="black", capsize=2)
     axes.set_xscale("log")
     axes.set_xlabel("steps per second on one core (log scale), observation and mask included")
@@ -136,14 +133,11 @@ def draw_plot(rates: Rates, path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
-    pyplot.close(figure)
 
 
 def main() -> None:
     """Run the command."""
-    parser = Parser("python -m speed.throughput", __doc__)
-    parser.add_argument("--rounds", type=positive_int, default=5, help="number of rounds (default: 5)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
+    parser = make_parser("python -m speed.throughput", __doc__, rounds=5)
     out = Path("results/throughput")
     parser.add_argument("--out", type=Path, default=out, help=f"folder for the JSON file and the plot (default: {out})")
     arguments = parser.parse_args()

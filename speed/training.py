@@ -33,15 +33,15 @@ from speed.rounds import Rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import save_policy
 from symphony9_env.agents.base import Positions, Rows, StoredPositions
-from symphony9_env.arena.console import Parser, positive_int
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.opponents import decide_by
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.rules.state import States
 from training.config import Settings, parse_settings
 from training.network import export_weights, make_card
-from training.opponent_pool import OpponentPool
-from training.train import make_env, make_model
+from training.train import make_model
 from training.vec_env import SelfPlayVecEnv
 
 PLAIN_ENVS = 8  # more are not faster on one core
@@ -118,9 +118,9 @@ def make_settings(num_players: int, snapshot: Path) -> Settings:
 def save_snapshot(num_players: int, folder: Path) -> Path:
     """Save an untrained policy of the shipped size and return its path."""
     settings = parse_settings({"game": {"num_players": num_players}}, "speed.training")
-    env = make_env(settings, folder)
+    model = make_model(settings, SelfPlayVecEnv(settings, folder))
     path = folder / "snapshot.safetensors"
-    save_policy(path, make_card(settings, {}), export_weights(make_model(settings, env).policy))
+    save_policy(path, make_card(settings, {}), export_weights(model.policy))
     return path
 
 
@@ -161,9 +161,7 @@ def make_models(num_players: int, folder: Path) -> dict[str, MaskablePPO]:
     snapshot = save_snapshot(num_players, folder)
     settings = make_settings(num_players, snapshot)
     ppo = settings.ppo
-    ours = make_env(settings, folder)
-    pool = OpponentPool(settings.opponents, ppo.n_envs, num_players, folder, settings.seed)
-    bound = FrozenVecEnv(ppo.n_envs, pool, settings.game.options(), settings.seed)
+    ours, bound = SelfPlayVecEnv(settings, folder), FrozenVecEnv(settings, folder)
     models = {"ours": prepare(make_model(settings, ours)), "bound": prepare(make_model(settings, bound))}
     bound.record(STEPS)
     small = settings.model_copy(update={"ppo": ppo.model_copy(update={"n_steps": STEPS * 32, "batch_size": 512})})

@@ -1,4 +1,4 @@
-"""Command-line arguments: a parser with one-line errors, and arguments derived from the options.
+"""Command lines: a parser with one-line errors, and arguments derived from the options.
 
 >>> parser = Parser(prog="example")
 >>> add_variant_arguments(parser)
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import Field
 from typing import Any, Final, NoReturn
 
@@ -23,11 +24,24 @@ WRONG_USE: Final = 2  # exit status after bad input
 class Parser(argparse.ArgumentParser):
     """A parser that keeps the lines of its description and reports an error in one line."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **settings})
+    def __init__(self, prog: str | None = None, description: str | None = None, **settings: Any) -> None:
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog=prog, description=description, formatter_class=formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USE, f"{self.prog}: {message} (--help shows what is allowed)\n")
+
+
+def run(command: str, main: Callable[[], None]) -> int:
+    """Run a command; report bad input in one line with exit status 2, and return 130 after Ctrl-C."""
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return WRONG_USE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
 
 
 def split_names(text: str) -> list[str]:

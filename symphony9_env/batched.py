@@ -5,27 +5,56 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-import io
-import json
 import operator
-import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symphony9_env.actions import NAMES, format_actions, num_actions
-from symphony9_env.engine import MAX_DECISIONS, Buffers, deal_rows, first_illegal, sample_rows, step_rows
+from symphony9_env.engine import (
+    MAX_DECISIONS,
+    deal_rows,
+    first_illegal,
+    new_buffers,
+    play_rows,
+    sample_rows,
+    step_rows,
+)
 from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.names import agent_name
-from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
+from symphony9_env.options import (
+    OptionValues,
+    check_seed,
+    draw_seed,
+    make_options,
+    whole_number,
+    with_option_signature,
+)
 from symphony9_env.records import Record, make_record
-from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, States, new_states
+from symphony9_env.rules.chance import MAX_SEED
+from symphony9_env.rules.setup import deal
+from symphony9_env.rules.state import GAME, NONE, NUM_ROUNDS, OVER, States, new_states
+from symphony9_env.saved_arrays import Arrays, pack_arrays, unpack_arrays
+from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import hash_box, pack_box
+from symphony9_env.threads import ExclusiveUse, ThreadPool
 from symphony9_env.views import layout_hash, observation_size
 
 SAVE_FORMAT: Final = "symphony9-batch/1"
+# What a save contains besides the seed. The games are played again from these; all other arrays follow from the games.
+_SAVED: Final = (
+    "num_dealt",
+    "history",
+    "length",
+    "ended_seeds",
+    "ended_history",
+    "ended_length",
+    "stream",
+    "points",
+    "rewards",
+    "terminated",
+)
 
 
 class BatchedGames:
@@ -68,22 +97,19 @@ class BatchedGames:
         self._shaping = float(self.options.shaping)
         self._states = new_states(self.num_games)
         self._ended = new_states(self.num_games)
-        self._buffers = _new_buffers(
+        self._buffers = new_buffers(
             self.num_games,
             self.options.num_players,
             num_actions(self.options.variant.discussion),
             observation_size(self.options.ledger),
         )
-        self._expose()
+        for name in inspect.get_annotations(BatchedGames):  # the public arrays
+            setattr(self, name, getattr(self._buffers, name))
         self._all_rows = np.arange(self.num_games)
         self._actions = np.zeros(self.num_games, np.int64)
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads = ThreadPool(self.num_threads)
+        self._exclusive = ExclusiveUse("this batch")
         self.reset(seed)
-
-    def _expose(self) -> None:
-        """Make the public arrays attributes of the batch."""
-        for name in _EXPOSED:
-            setattr(self, name, getattr(self._buffers, name))
 
     @property
     def seed(self) -> int:
@@ -121,17 +147,23 @@ class BatchedGames:
 
     def reset(self, seed: int | None = None) -> None:
         """Deal the first game of every row; without a seed, draw one from the system's entropy."""
-        self._seed = np.uint64(draw_seed() if seed is None else check_seed(seed))
-        for name in ("num_dealt", "terminated", "rewards", "history"):
-            getattr(self._buffers, name)[:] = 0
-        self.final_scores[:] = np.nan
-        self.final_ranks[:] = np.nan
-        self._ended[:] = np.zeros((), GAME)
-        deal_rows(self._box, self._seed, self._states, self._buffers, self._all_rows)
+        checked = np.uint64(draw_seed() if seed is None else check_seed(seed))
+        with self._exclusive:
+            self._seed = checked
+            for name in ("num_dealt", "terminated", "rewards", "history", "ended_length"):
+                getattr(self._buffers, name)[:] = 0
+            self.final_scores[:] = np.nan
+            self.final_ranks[:] = np.nan
+            self._ended[:] = np.zeros((), GAME)
+            self._deal(self._all_rows)
 
     def deal(self, rows: ArrayLike) -> None:
         """Abandon the games on these rows and deal the next ones."""
-        deal_rows(self._box, self._seed, self._states, self._buffers, self._check_rows(rows))
+        with self._exclusive:
+            self._deal(self._check_rows(rows))
+
+    def _deal(self, rows: NDArray[np.int64]) -> None:
+        deal_rows(self._box, self._seed, self._states, self._buffers, rows)
 
     # Playing.
 
@@ -141,28 +173,22 @@ class BatchedGames:
         `actions` holds one action for each of the rows, in their order, or one for every game of the batch. An illegal
         action raises a ValueError that names the row and the action; then no game of the batch has moved.
         """
-        chosen = self._all_rows if rows is None else self._check_rows(rows)
-        moves = self._check_actions(actions, chosen)
-        self.rewards[:] = 0
-        if rows is not None:
-            self.terminated[:] = False
-        if self.num_threads == 1:
-            self._step(chosen, moves)
-        else:
-            self._step_in_threads(chosen, moves)
+        with self._exclusive:
+            chosen = self._all_rows if rows is None else self._check_rows(rows)
+            moves = self._check_actions(actions, chosen)
+            self.rewards[:] = 0
+            if rows is not None:
+                self.terminated[:] = False
+            if self.num_threads == 1:
+                self._step(chosen, moves)
+            else:  # plain threads: the compiled step releases the GIL, and rows are independent
+                parts = (np.array_split(array, self.num_threads) for array in (chosen, moves))
+                self._threads.run(self._step, zip(*parts, strict=True))
 
     def _step(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
         kind = self.options.reward_kind
         arrays = (self._states, self._ended, self._buffers)
         step_rows(self._box, self._seed, *arrays, rows, actions, kind, self._shaping)
-
-    def _step_in_threads(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
-        """Step on plain threads: the compiled step releases the GIL, and rows are independent."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.num_threads, "symphony9")
-        parts = zip(np.array_split(rows, self.num_threads), np.array_split(actions, self.num_threads), strict=True)
-        for done in [self._pool.submit(self._step, *part) for part in parts]:
-            done.result()
 
     def _check_rows(self, rows: ArrayLike) -> NDArray[np.int64]:
         given = np.asarray(rows)
@@ -209,7 +235,8 @@ class BatchedGames:
         actions = np.empty(len(chosen), np.int64) if out is None else out
         if actions.shape != chosen.shape or actions.dtype != np.int64:
             raise ValueError(f"out: {actions.dtype} of shape {actions.shape}; needed: int64 of shape {chosen.shape}")
-        sample_rows(self._buffers.legal, self._buffers.stream, chosen, actions)
+        with self._exclusive:
+            sample_rows(self._buffers.legal, self._buffers.stream, chosen, actions)
         return actions
 
     # Saving and copying.
@@ -227,49 +254,80 @@ class BatchedGames:
         """Return an independent batch in exactly the same state."""
         return copy.deepcopy(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = object.__new__(type(self))
-        twin.__setstate__(self.__getstate__())
-        return twin
+    __copy__ = copy  # a batch that shared its arrays with another would be of no use
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in vars(self).items() if name not in (*_EXPOSED, "_pool")}
-        return copy.deepcopy(kept)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._pool = None
-        self._expose()
+        with self._exclusive:
+            return vars(self).copy()
 
     def save(self) -> bytes:
         """Return the whole batch, games in progress included, as bytes that `load` restores exactly."""
-        file = io.BytesIO()
-        header = np.frombuffer(json.dumps(self._header()).encode(), np.uint8)
-        arrays = self._arrays()
-        np.savez(file, header=header, seed=self._seed, **arrays)  # type: ignore[arg-type]
-        return file.getvalue()
+        with self._exclusive:
+            return pack_arrays({**self._header(), "games": self._hash_games()}, self._saved_arrays())
+
+    def _saved_arrays(self) -> Arrays:
+        saved = {name: getattr(self._buffers, name) for name in _SAVED}
+        for name in ("", "ended_"):  # the ends of the rows hold moves of earlier games
+            is_played = np.arange(MAX_DECISIONS) < saved[f"{name}length"][:, None]
+            saved[f"{name}history"] = np.where(is_played, saved[f"{name}history"], 0).astype(np.uint8)
+        return {"seed": np.array([self._seed]), **saved}
+
+    def _hash_games(self) -> str:
+        return hashlib.sha256(self._states.tobytes() + self._ended.tobytes()).hexdigest()
 
     def load(self, saved: bytes) -> None:
-        """Restore what `save` returned, in place; refuse data that is damaged or was made with other options."""
-        try:
-            with np.load(io.BytesIO(saved), allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(arrays["header"].tobytes())
-        except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
-            raise ValueError(f"not a saved batch, or damaged: {error}") from error
-        for name, own in self._header().items():
-            if header.get(name) != own:
-                raise ValueError(f"saved with {name}={header.get(name)!r}; this batch has {own!r}")
-        targets = self._arrays()
-        for name, target in targets.items():
-            if name not in arrays or arrays[name].dtype != target.dtype or arrays[name].shape != target.shape:
-                raise ValueError(f"not a saved batch, or damaged: {name} does not fit")
-        for name, target in targets.items():
-            target[:] = arrays[name]
-        self._seed = np.uint64(arrays["seed"])
+        """Restore what `save` returned, in place.
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {"states": self._states, "ended": self._ended, **self._buffers._asdict()}
+        Every game is played again by the rules, so that data that was damaged or forged can't do harm. Raise a
+        ValueError, and leave the batch as it is, if the data is no save or was made with other options.
+        """
+        twin = self.copy()
+        header, arrays = unpack_arrays(saved, self._header(), self._saved_arrays())
+        try:
+            twin._rebuild(arrays)
+            if twin._hash_games() != header.get("games"):
+                raise ValueError("the games are not those that were saved")
+        except ValueError as error:
+            raise ValueError(f"not a save, or damaged: {error}") from None
+        with self._exclusive:
+            self._seed = twin._seed
+            for own, restored in zip(self._arrays(), twin._arrays(), strict=True):
+                own[:] = restored
+
+    def _arrays(self) -> list[NDArray[Any]]:
+        return [self._states, self._ended, *self._buffers]
+
+    def _rebuild(self, saved: Arrays) -> None:
+        """Play the games of a save again; raise a ValueError if the rules don't allow them."""
+        _check_saved(saved)
+        self.reset(int(saved["seed"][0]))
+        self._buffers.num_dealt[:] = saved["num_dealt"] - 1
+        self._deal(self._all_rows)
+        for number in range(int(saved["length"].max())):
+            rows = np.flatnonzero(saved["length"] > number)
+            self.step(saved["history"][rows, number], rows)
+            if self.terminated.any():
+                raise ValueError("a game goes on after its end")
+        self._rebuild_ended(saved)
+        for name in _SAVED:
+            getattr(self._buffers, name)[:] = saved[name]
+
+    def _rebuild_ended(self, saved: Arrays) -> None:
+        """Play the last game that ended on each row again, and score it."""
+        ended = np.flatnonzero(saved["ended_length"])
+        for row in ended.tolist():
+            deal(self._box, self._ended, row, np.uint64(saved["ended_seeds"][row]))
+        for number in range(int(saved["ended_length"].max())):
+            rows = np.flatnonzero(saved["ended_length"] > number)
+            moves = saved["ended_history"][rows, number].astype(np.int64)
+            if play_rows(self._ended, rows, moves, self._buffers.ended_history, self._buffers.ended_length) != NONE:
+                raise ValueError("an action of a finished game is illegal")
+        if (self._ended["phase"][ended] != OVER).any():
+            raise ValueError("a finished game has not ended")
+        for row in ended.tolist():
+            sheet = score_sheet(self._ended, row).values()
+            self.final_scores[row] = [line.total for line in sheet]
+            self.final_ranks[row] = [line.rank for line in sheet]
 
     def _header(self) -> dict[str, Any]:
         """Return what must be equal for a saved batch to fit this one."""
@@ -284,34 +342,25 @@ class BatchedGames:
         }
 
 
-_EXPOSED: Final = tuple(inspect.get_annotations(BatchedGames))  # the names of the public arrays
-
-
-def _new_buffers(num_games: int, num_players: int, actions: int, size: int) -> Buffers:
-    n = num_games
-    return Buffers(
-        observation=np.zeros((n, size), np.float32),
-        action_mask=np.zeros((n, actions), np.int8),
-        legal=np.zeros(n, np.int64),
-        player=np.zeros(n, np.int64),
-        terminated=np.zeros(n, np.bool_),
-        rewards=np.zeros((n, num_players)),
-        final_scores=np.full((n, num_players), np.nan),
-        final_ranks=np.full((n, num_players), np.nan),
-        seeds=np.zeros(n, np.int64),
-        num_dealt=np.zeros(n, np.int64),
-        stream=np.zeros(n, np.uint64),
-        points=np.zeros((n, num_players), np.int64),
-        history=np.zeros((n, MAX_DECISIONS), np.uint8),
-        length=np.zeros(n, np.int64),
-    )
+def _check_saved(saved: Arrays) -> None:
+    """Raise a ValueError unless the numbers of a save are in the ranges that the rest relies on."""
+    for name, low, high in (
+        ("seed", 0, MAX_SEED),
+        ("ended_seeds", 0, MAX_SEED),
+        ("num_dealt", 1, MAX_SEED),
+        ("length", 0, MAX_DECISIONS),
+        ("ended_length", 0, MAX_DECISIONS),
+        ("points", -MAX_SEED, MAX_SEED),
+        ("rewards", -MAX_SEED, MAX_SEED),
+        ("terminated", 0, 1),
+    ):
+        values = saved[name].view(np.uint8) if saved[name].dtype == np.bool_ else saved[name]
+        if not ((values >= low) & (values <= high)).all():
+            raise ValueError(f"{name} has a value outside {low} to {high}")
 
 
 def _check_count(name: str, value: Any) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = 0
-    if count < 1 or isinstance(value, bool):
+    count = whole_number(value)
+    if count is None or count < 1:
         raise ValueError(f"{name}={value!r}; allowed: a whole number from 1 up")
     return count

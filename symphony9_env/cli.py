@@ -20,16 +20,16 @@ from symphony9_env import BatchedGames, __version__, agents, records, schemas, s
 from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.arguments import (
-    INTERRUPTED,
-    WRONG_USE,
     Parser,
     add_option_arguments,
     add_variant_arguments,
     read_variant,
+    run,
     split_names,
 )
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, see
+from symphony9_env.names import agent_name
 from symphony9_env.records import Record
 from symphony9_env.replay.events import replay_with_events
 from symphony9_env.views import describe, seat_view
@@ -72,6 +72,10 @@ _EXAMPLES: Final = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    return run("symphony9", lambda: _run_command(given))
+
+
+def _run_command(given: list[str]) -> None:
     try:
         if given and given[0] in _ARENA:
             _run_arena(given[0], given[1:])
@@ -81,12 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError) as error:
-        print(f"symphony9: {error}", file=sys.stderr)
-        return WRONG_USE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
 
 
 def _run_arena(command: str, arguments: list[str]) -> None:
@@ -215,7 +213,7 @@ def _describe_move(env: RawEnv, events: list[Event], seat: int | None) -> str:
     """Return the last move, or the lines of the log that a seat may see of it: closed bids are hidden from others."""
     if seat is None:
         player, action = env.history[-1]
-        return f">>> player_{player}: {NAMES[action]}"
+        return f">>> {agent_name(player)}: {NAMES[action]}"
     return "\n".join(f">>> {format_line(line, env.options.num_players)}" for line in log_lines(see(events, seat)))
 
 

@@ -77,12 +77,40 @@ class Buffers(NamedTuple):
     points: NDArray[np.int64]  # (n, players) if the game ended now, in sixths; updated only for shaping
     history: NDArray[np.uint8]  # (n, MAX_DECISIONS) actions of the game now on the row
     length: NDArray[np.int64]  # (n,) how many
+    ended_seeds: NDArray[
+        np.int64
+    ]  # (n,) the seed, actions and number of actions of the last game that ended on the row
+    ended_history: NDArray[np.uint8]  # (n, MAX_DECISIONS)
+    ended_length: NDArray[np.int64]  # (n,)
+
+
+def new_buffers(n: int, num_players: int, actions: int, size: int) -> Buffers:
+    """Return empty arrays for a batch of n rows, with observations of this size."""
+    return Buffers(
+        observation=np.zeros((n, size), np.float32),
+        action_mask=np.zeros((n, actions), np.int8),
+        legal=np.zeros(n, np.int64),
+        player=np.zeros(n, np.int64),
+        terminated=np.zeros(n, np.bool_),
+        rewards=np.zeros((n, num_players)),
+        final_scores=np.full((n, num_players), np.nan),
+        final_ranks=np.full((n, num_players), np.nan),
+        seeds=np.zeros(n, np.int64),
+        num_dealt=np.zeros(n, np.int64),
+        stream=np.zeros(n, np.uint64),
+        points=np.zeros((n, num_players), np.int64),
+        history=np.zeros((n, MAX_DECISIONS), np.uint8),
+        length=np.zeros(n, np.int64),
+        ended_seeds=np.zeros(n, np.int64),
+        ended_history=np.zeros((n, MAX_DECISIONS), np.uint8),
+        ended_length=np.zeros(n, np.int64),
+    )
 
 
 @entry
 def deal_rows(box: Any, batch_seed: Any, states: Any, buffers: Any, rows: Any) -> None:
     """Deal the next game on each of these rows."""
-    observation, mask, legal, player, _, _, _, _, seeds, num_dealt, stream, points, _, length = buffers
+    observation, mask, legal, player, _, _, _, _, seeds, num_dealt, stream, points, _, length, _, _, _ = buffers
     for row in rows:
         game = states[row]
         _deal_row(box[0], batch_seed, game, row, seeds, num_dealt, stream, points, length)
@@ -145,6 +173,9 @@ def step_rows(
         points,
         history,
         length,
+        ended_seeds,
+        ended_history,
+        ended_length,
     ) = buffers
     for index in range(len(rows)):
         row = rows[index]
@@ -159,6 +190,10 @@ def step_rows(
             for seat in range(game.num_players):
                 scores[row, seat] = points[row, seat] / SIXTHS
             ended[row] = game
+            ended_seeds[row] = seeds[row]
+            ended_length[row] = length[row]
+            for move in range(length[row]):
+                ended_history[row, move] = history[row, move]
             _deal_row(box[0], batch_seed, game, row, seeds, num_dealt, stream, points, length)
         terminated[row] = over
         player[row] = game.player

@@ -13,7 +13,7 @@ _PREFIX: Final = "player_"
 
 
 def agent_name(seat: Any) -> str:
-    """Return the name of the agent on a seat; the number may be one of NumPy's."""
+    """Return the name of the agent on a seat; the number may be one of NumPy's, or a text."""
     return f"{_PREFIX}{seat}"
 
 

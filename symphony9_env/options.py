@@ -9,13 +9,15 @@ settings, OpenSpiel parameters and web forms are derived from the fields of thes
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import operator
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from types import NoneType
 from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS, Components, load_components
@@ -29,9 +31,9 @@ SCORING: Final = ("random", "A", "B")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _describe(about: str, choices: tuple[Any, ...] | None = None) -> dict[str, Any]:
-    """Return an option's metadata: one line of help and, where they can be listed, its allowed values."""
-    return {"help": about, "choices": choices}
+def _option(default: Any, about: str, choices: tuple[Any, ...] | None = None) -> Any:
+    """Return the field of an option: its default, a line of help and, where they can be listed, its allowed values."""
+    return field(default=default, metadata={"help": about, "choices": choices})
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,12 @@ class Variant:
     False
     """
 
-    num_players: int = field(default=4, metadata=_describe("number of players", PLAYER_COUNTS))
-    tracks: str = field(default="historical", metadata=_describe("which career track each musician gets", TRACKS))
-    scoring: str | Mapping[str, str] = field(
-        default="random", metadata=_describe("sides of the scoring tiles", SCORING)
-    )
-    discussion: bool = field(default=False, metadata=_describe("announce amounts before the hands are closed"))
-    components: str | os.PathLike[str] | None = field(
-        default=None, metadata=_describe("path of a component file of your own (TOML)")
+    num_players: int = _option(4, "number of players", PLAYER_COUNTS)
+    tracks: str = _option("historical", "which career track each musician gets", TRACKS)
+    scoring: str | Mapping[str, str] = _option("random", "sides of the scoring tiles", SCORING)
+    discussion: bool = _option(False, "announce amounts before the hands are closed")
+    components: str | os.PathLike[str] | None = _option(  # noqa: RUF009
+        None, "path of a component file of your own (TOML)"
     )
 
     def __post_init__(self) -> None:
@@ -80,13 +80,9 @@ class EnvOptions:
     """
 
     variant: Variant = field(default_factory=Variant)
-    reward: str = field(default="win", metadata=_describe("the reward at the end of a game", REWARDS))
-    shaping: bool = field(
-        default=False, metadata=_describe("also reward the change in an agent's own points after every step")
-    )
-    ledger: bool = field(
-        default=False, metadata=_describe("show the other players' money and furniture in the observation")
-    )
+    reward: str = _option("win", "the reward at the end of a game", REWARDS)
+    shaping: bool = _option(False, "also reward the change in an agent's own points after every step")
+    ledger: bool = _option(False, "show the other players' money and furniture in the observation")
 
     def __post_init__(self) -> None:
         if not isinstance(self.variant, Variant):
@@ -148,12 +144,7 @@ def with_option_signature(callable_: F) -> F:
     signature = inspect.signature(callable_)
     parameters = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     parameters += [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if option.default is MISSING else option.default,
-            annotation=option.type,
-        )
+        inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=option.type)
         for option in OPTION_FIELDS
     ]
     callable_.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -176,8 +167,10 @@ def check_num_players(value: Any) -> int:
     return Variant(num_players=value).num_players
 
 
-def check_assignment(scoring: Mapping[str, str], num_players: int, name: str = "scoring") -> dict[str, str]:
+def check_assignment(scoring: Any, num_players: int, name: str = "scoring") -> dict[str, str]:
     """Return a scoring tile side for every musician in the game, each number once, or raise a ValueError."""
+    if not isinstance(scoring, Mapping):
+        raise ValueError(f"{name} must be a mapping from musicians to tile sides")
     rules = PLAYER_COUNT_RULES[num_players]
     if missing := [musician for musician in rules.musicians if musician not in scoring]:
         raise ValueError(f"{name}={dict(scoring)!r}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")
@@ -194,11 +187,8 @@ def check_assignment(scoring: Mapping[str, str], num_players: int, name: str = "
 
 def check_seed(seed: Any) -> int:
     """Return a seed as an int, or raise a ValueError."""
-    try:
-        value = operator.index(seed)
-    except TypeError:
-        raise ValueError(f"seed={seed!r}; allowed: a whole number from 0 to 2**53 - 1, or None") from None
-    if isinstance(seed, bool) or not 0 <= value <= MAX_SEED:
+    value = whole_number(seed)
+    if value is None or not 0 <= value <= MAX_SEED:
         raise ValueError(f"seed={seed!r}; allowed: a whole number from 0 to 2**53 - 1, or None")
     return value
 
@@ -206,6 +196,16 @@ def check_seed(seed: Any) -> int:
 def draw_seed() -> int:
     """Return a seed from the system's entropy."""
     return secrets.randbits(SEED_BITS)
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
+    if type(value) is int:
+        return value
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 # The checks that follow from a field. The type of its default is the type of the option; an option whose default is
@@ -221,24 +221,43 @@ def option_type(option: Field[Any]) -> type[Any]:
 def parse_option(option: Field[Any], value: Any) -> Any:
     """Return the number that a text stands for, if the option is a number; any other value as it is, to be checked."""
     if isinstance(value, str) and option_type(option) in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return option_type(option)(value)
-        except ValueError:
-            return value
     return value
 
 
 def check_option(option: Field[Any], value: Any) -> Any:
     """Return an option's value in the type of its default, or raise a ValueError that lists what is allowed."""
-    choices = option.metadata["choices"]
-    expected, convert = _TYPES[type(option.default)]
+    kind, choices = type(option.default), option.metadata["choices"]
     try:
-        checked = convert(value)
+        checked = _convert(value, kind)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices) or expected}") from None
+        allowed = _list_choices(choices) or _ALLOWED[kind]
+        raise ValueError(f"{option.name}={value!r}; allowed: {allowed}") from None
     if choices and checked not in choices:
         raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices)}")
     return checked
+
+
+# What is allowed, in words, by the type of the default.
+_ALLOWED: Final[dict[type[Any], str]] = {
+    bool: "True, False",
+    int: "a whole number",
+    float: "a finite number",
+    str: "a text",
+    NoneType: "a path, or None",
+}
+
+
+def _convert(value: Any, kind: type[Any]) -> Any:
+    """Return a value in the type of an option's default; raise an error if it is none of that type."""
+    if kind in (int, float):
+        if isinstance(value, bool | str) or (kind is float and not math.isfinite(value)):
+            raise TypeError
+        return operator.index(value) if kind is int else float(value)
+    if not isinstance(value, str | os.PathLike | None if kind is NoneType else kind):
+        raise TypeError
+    return value
 
 
 def check_fields(options: Any, exclude: tuple[str, ...] = ()) -> None:
@@ -246,46 +265,6 @@ def check_fields(options: Any, exclude: tuple[str, ...] = ()) -> None:
     for option in fields(options):
         if option.name not in exclude:
             object.__setattr__(options, option.name, check_option(option, getattr(options, option.name)))
-
-
-def _as_flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _as_int(value: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError
-    return operator.index(value)
-
-
-def _as_float(value: Any) -> float:
-    if isinstance(value, bool | str) or not math.isfinite(value):
-        raise TypeError
-    return float(value)
-
-
-def _as_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _as_path(value: Any) -> str | os.PathLike[str] | None:
-    if not isinstance(value, str | os.PathLike | None):
-        raise TypeError
-    return value
-
-
-# By the type of the default: what is allowed, in words, and the function that converts a value or raises an error.
-_TYPES: Final[dict[type[Any], tuple[str, Callable[[Any], Any]]]] = {
-    bool: ("True, False", _as_flag),
-    int: ("a whole number", _as_int),
-    float: ("a finite number", _as_float),
-    str: ("a text", _as_text),
-    type(None): ("a path, or None", _as_path),
-}
 
 
 def _list_choices(choices: tuple[Any, ...] | None) -> str:

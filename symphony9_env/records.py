@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict,
 from symphony9_env import actions
 from symphony9_env.components import MUSICIANS, PLAYER_COUNTS
 from symphony9_env.files import write_text
+from symphony9_env.names import agent_name
 from symphony9_env.options import OptionValues, check_num_players
 from symphony9_env.rules.chance import MAX_SEED
 from symphony9_env.rules.state import OVER, States
@@ -94,7 +95,7 @@ def make_record(states: States, history: Sequence[tuple[int, int]], seed: int | 
             "seed": seed,
             "discussion": bool(states["discussion"][index]),
             "setup": read_setup(states, index),
-            "actions": [[f"player_{player}", actions.NAMES[number]] for player, number in history],
+            "actions": [[agent_name(player), actions.NAMES[number]] for player, number in history],
         }
     )
     if states["phase"][index] == OVER:
@@ -178,12 +179,10 @@ def _check(record: Any) -> Record:
 
 
 def _check_result(result: Any, env: RawEnv) -> None:
+    where = f"record, after action {len(env.history) - 1}"
     if env.states["phase"][0] != OVER:
-        raise ValueError(
-            f"record, after action {len(env.record()['actions']) - 1}: there is a result, but the game is not over"
-        )
+        raise ValueError(f"{where}: there is a result, but the game is not over")
     right = env.record()["result"]
-    where = f"record, after action {len(env.record()['actions']) - 1}"
     if not isinstance(result, Mapping) or set(result) != set(right):
         raise ValueError(f"{where}: result must hold scores and winners, not {result!r}")
     scores = result["scores"]

@@ -20,10 +20,11 @@ from symphony9_env.components import (
     PlayerCountRules,
     check_bot_tile,
     check_track,
+    is_int_list,
     scoring_method,
 )
 from symphony9_env.names import agent_name
-from symphony9_env.options import Variant, check_assignment
+from symphony9_env.options import Variant, check_assignment, whole_number
 from symphony9_env.rules.setup import begin
 from symphony9_env.rules.state import BOX, NONE, NUM_ROUNDS, SIXTHS, States, game_at, new_states
 
@@ -138,13 +139,13 @@ def check_setup(setup: Any, rules: PlayerCountRules) -> SetUp:
         raise ValueError(f"setup: {missing[0]!r} is missing; needed: {', '.join(needed)}")
     if unknown := [name for name in setup if name not in needed]:
         raise ValueError(f"setup: unknown entry {unknown[0]!r}; needed: {', '.join(needed)}")
-    start = setup["start_player"]
-    if not _is_int(start) or not 0 <= start < rules.num_players:
-        raise ValueError(f"setup: start_player is {start!r}; allowed: 0 to {rules.num_players - 1}")
+    start = whole_number(setup["start_player"])
+    if start is None or not 0 <= start < rules.num_players:
+        raise ValueError(f"setup: start_player is {setup['start_player']!r}; allowed: 0 to {rules.num_players - 1}")
     checked: SetUp = {
         "start_player": start,
         "tracks": _check_tracks(setup["tracks"], rules),
-        "scoring": _check_scoring(setup["scoring"], rules),
+        "scoring": check_assignment(setup["scoring"], rules.num_players, "setup: scoring"),
         "budget": _check_budget(setup["budget"]),
         "starting_cubes": _check_starting_cubes(setup["starting_cubes"], start, rules),
     }
@@ -158,20 +159,14 @@ def _check_tracks(tracks: Any, rules: PlayerCountRules) -> dict[str, list[tuple[
         raise ValueError(f"setup: tracks must name just the musicians in play: {', '.join(rules.musicians)}")
     for name, spaces in tracks.items():
         where = f"setup: track of {name}"
-        if not isinstance(spaces, list | tuple) or not all(_is_ints(space, 2) for space in spaces):
+        if not isinstance(spaces, list | tuple) or not all(is_int_list(space, 2) for space in spaces):
             raise ValueError(f"{where}: must be a list of [reputation, cubes], whole numbers")
         check_track([(space[0], space[1]) for space in spaces], where)
     return {name: [(space[0], space[1]) for space in tracks[name]] for name in rules.musicians}
 
 
-def _check_scoring(scoring: Any, rules: PlayerCountRules) -> dict[str, str]:
-    if not isinstance(scoring, Mapping):
-        raise ValueError("setup: scoring must be a mapping from musicians to tile sides")
-    return check_assignment(scoring, rules.num_players, "setup: scoring")
-
-
 def _check_budget(budget: Any) -> list[int]:
-    if not _is_ints(budget, NUM_ROUNDS):
+    if not is_int_list(budget, NUM_ROUNDS):
         raise ValueError(f"setup: budget must be {NUM_ROUNDS} tokens, one for each round")
     for token in budget:
         if budget.count(token) > BUDGET_TOKENS.count(token):
@@ -205,11 +200,3 @@ def _check_bot_tiles(tiles: Any) -> list[tuple[int, int, int]]:
     if not isinstance(tiles, list | tuple) or len(tiles) != NUM_ROUNDS:
         raise ValueError(f"setup: bot_tiles must be {NUM_ROUNDS} tiles, one for each round")
     return [check_bot_tile(tile, f"setup: bot tile {index}") for index, tile in enumerate(tiles)]
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _is_ints(value: Any, length: int) -> bool:
-    return isinstance(value, list | tuple) and len(value) == length and all(_is_int(item) for item in value)

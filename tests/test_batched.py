@@ -319,11 +319,11 @@ def test_a_copy_is_exact_and_independent(how: str, num_threads: int) -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"num_players": 4}, "saved with num_players=3; this batch has 4"),
-        ({"num_players": 3, "ledger": True}, "saved with ledger=False; this batch has True"),
+        ({"num_players": 4}, "saved with num_players='3'; needed: '4'"),
+        ({"num_players": 3, "ledger": True}, "saved with ledger='False'; needed: 'True'"),
         ({"num_players": 3, "scoring": "A"}, "saved with box="),
-        ({"num_players": 3, "reward": "score"}, "saved with reward='win'; this batch has 'score'"),
-        ({"num_players": 3, "num_games": 5}, "saved with num_games=4; this batch has 5"),
+        ({"num_players": 3, "reward": "score"}, "saved with reward='win'; needed: 'score'"),
+        ({"num_players": 3, "num_games": 5}, "saved with num_games='4'; needed: '5'"),
     ],
     ids=str,
 )
@@ -348,7 +348,7 @@ def test_loading_refuses_what_is_damaged() -> None:
     games = BatchedGames(2, seed=0)
     saved = games.save()
     for damaged in (b"", b"hello", saved[:100], saved[: len(saved) // 2], saved[:-30]):
-        with pytest.raises(ValueError, match="not a saved batch, or damaged"):
+        with pytest.raises(ValueError, match="not a save, or damaged"):
             games.load(damaged)
     assert games.save() == saved
 

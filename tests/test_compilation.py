@@ -221,7 +221,7 @@ def test_kernel_code_outside_the_hashed_sources_is_refused(copied_package: Path)
 
 
 def test_every_compiled_function_has_one_signature() -> None:
-    """Two processes that cached different signatures of one function at once could mix them up."""
+    """A second signature would double the time to compile."""
     digest_of_games()
     entries = [
         value

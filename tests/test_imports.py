@@ -18,7 +18,7 @@ TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examp
 # of one layer don't import each other.
 LAYERS = (
     {"compile_cache"},
-    {"compilation", "components", "files", "names", "schemas", "suggestions"},
+    {"compilation", "components", "files", "names", "saved_arrays", "schemas", "suggestions", "threads"},
     {"actions"},
     {"rules", "action_parser"},
     {"rewards"},

@@ -34,6 +34,9 @@ ALLOWED = {
     "_last_obs": "Stable-Baselines3: restored, so that `learn` goes on in mid-game",
     "_last_episode_starts": "Stable-Baselines3: saved and restored with it",
     "_n_updates": "Stable-Baselines3: saved and restored with it",
+    "_cache": "Numba: a dispatcher's cache, replaced by one that checks what it loads",
+    "_reduce": "Numba: a compiled function as data, as its own cache stores it",
+    "_rebuild": "Numba: a compiled function from that data",
     "_setup_learn": "Stable-Baselines3: prepares a model to measure its rollouts alone",
 }
 

@@ -7,8 +7,7 @@ after the other, each chunk once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -29,8 +28,7 @@ MAX_GRAD_NORM: Final = 1.0
 MASKED_LOGIT: Final = -1e9
 
 
-@dataclass(frozen=True)
-class Demonstrations:
+class Demonstrations(NamedTuple):
     """All decisions of some games."""
 
     observation: NDArray[np.float32]  # (n, size)
@@ -62,8 +60,7 @@ def _play(batch: BatchedGames, teacher: Agent, random_move_probability: float, s
         final_rewards[rows[over]] = batch.rewards[rows[over]]
         rows = rows[~over]
     row, seat, observation, mask, action = (np.concatenate(parts) for parts in zip(*decisions, strict=True))
-    padded = np.zeros((len(mask), NUM_ACTIONS_DISCUSSION), bool)
-    padded[:, : mask.shape[1]] = mask
+    padded = np.pad(mask, ((0, 0), (0, NUM_ACTIONS_DISCUSSION - mask.shape[1])))
     return Demonstrations(observation, padded, action, final_rewards[row, seat])
 
 
@@ -71,8 +68,7 @@ def fit(
     model: MaskablePPO, demonstrations: Demonstrations, optimizer: torch.optim.Optimizer, batch_size: int
 ) -> tuple[float, float]:
     """Train for one epoch; return the fraction of decisions on which policy and agent agree, and the value loss."""
-    arrays = (demonstrations.observation, demonstrations.mask, demonstrations.action, demonstrations.reward)
-    data = [torch.from_numpy(array) for array in arrays]
+    data = [torch.from_numpy(array) for array in demonstrations]
     order = torch.randperm(len(demonstrations.action))
     num_agreed, total_loss = 0.0, 0.0
     for minibatch in torch.split(order, batch_size):

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from symphony9_env import agents
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy, shipped_path
-from symphony9_env.arena.console import Parser, add_variant_arguments, positive_int, read_variant, run
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, run
 from symphony9_env.options import Variant
 from training.checkpoints import RunFolder, read_checkpoint, read_settings
 from training.config import Settings, parse_settings

@@ -36,11 +36,10 @@ class TrainingCallback(BaseCallback):
         self.best_mean_win_rate = -1.0
         self.next_snapshot = settings.opponents.snapshot_every
         self.next_evaluation = 0
-        self.previous_seconds = 0.0  # spent before the run was resumed
         self.saved_steps = 0  # steps at the last checkpoint
         self.stop_requested = False
         self.stopped = False
-        self._start_time = time.monotonic()
+        self._start_time = time.monotonic()  # earlier by the time spent before the run was resumed
         self._save_time = -float("inf")  # save at the first rollout already, which also tests that the disk accepts it
 
     def _on_rollout_start(self) -> None:
@@ -84,13 +83,12 @@ class TrainingCallback(BaseCallback):
 
     def elapsed_seconds(self) -> float:
         """Return the duration of the run, the time before it was resumed included."""
-        return self.previous_seconds + time.monotonic() - self._start_time
+        return time.monotonic() - self._start_time
 
     def evaluate(self) -> None:
         """Evaluate the current policy; save it as the best one if its mean win rate is the highest so far."""
         names = self.settings.evaluation.opponents
-        row: progress.Row = {"steps": float(self.num_timesteps), "seconds": round(self.elapsed_seconds(), 1)}
-        row |= progress.evaluate(self.settings, *self.export_policy())
+        row = progress.evaluate(self.settings, self.num_timesteps, self.elapsed_seconds(), *self.export_policy())
         for name in names:
             self.logger.record(f"win_rate/{name}", row[name])
         self.rows.append(row)
@@ -101,12 +99,12 @@ class TrainingCallback(BaseCallback):
             self.best_mean_win_rate = mean
             save_policy(self.folder.best, *self.export_policy())
 
-    def finish(self, title: str) -> None:
+    def finish(self) -> None:
         """Evaluate and save the final policy, and draw the learning curve."""
         if not self.rows or self.rows[-1]["steps"] < self.num_timesteps:
             self.evaluate()
         self.save()
-        progress.draw_curve(self.folder.curve, self.rows, 1 / self.settings.game.num_players, title)
+        progress.draw_curve(self.folder.curve, self.rows, self.settings.game.num_players)
 
     # Checkpoints.
 
@@ -131,5 +129,5 @@ class TrainingCallback(BaseCallback):
         self.best_mean_win_rate = state["best_mean_win_rate"]
         self.next_snapshot = state["next_snapshot"]
         self.next_evaluation = state["next_evaluation"]
-        self.previous_seconds = state["seconds"]
+        self._start_time -= state["seconds"]
         self.rows = progress.read_progress(self.folder.progress, num_timesteps)

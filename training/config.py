@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, Self, get_type_hints
 
-import pydantic
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from symphony9_env import agents
 from symphony9_env.agents.networks import SHAPES
-from symphony9_env.options import EnvOptions, Variant, make_options
+from symphony9_env.options import OPTION_FIELDS, EnvOptions, OptionValues, make_options
 from symphony9_env.rules.chance import MAX_SEED
 from symphony9_env.suggestions import suggest
 
@@ -26,42 +25,48 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0)]  # a relative probability
 Sizes = Annotated[tuple[Positive, ...], Field(max_length=8)]
-UNKNOWN_NAME: Final = ("extra_forbidden", "unexpected_keyword_argument")  # pydantic's codes, of models and dataclasses
-
 
 # Options of the environment that are no game settings: rewards have a section of their own.
 REWARD_OPTIONS: Final = ("reward", "shaping")
 GAME_DEFAULTS: Final = {"ledger": True}  # where training has another default than the environment
 
 
-def _game_field(option: dataclasses.Field[Any]) -> tuple[str, Any, Any]:
-    """Return the name, type and field of a game setting that is an option of the environment."""
+class Section(BaseModel):
+    """A group of settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+
+
+def _game_field(option: dataclasses.Field[Any]) -> tuple[Any, Any]:
+    """Return the type and the field of a game setting that is an option of the environment."""
+    choices = option.metadata["choices"]
+    allowed = f": {', '.join(map(str, choices))}" if choices else ""
     default = GAME_DEFAULTS.get(option.name, option.default)
-    field = dataclasses.field(default=default, metadata=option.metadata)
-    return option.name, get_type_hints(EnvOptions)[option.name], field
+    return get_type_hints(OptionValues)[option.name], Field(default, description=option.metadata["help"] + allowed)
 
 
-if TYPE_CHECKING:
-    _GameOptions = Variant
-else:  # a variant with the other options of the environment as further fields
-    _others = ("variant", *REWARD_OPTIONS)
-    _fields = [_game_field(option) for option in dataclasses.fields(EnvOptions) if option.name not in _others]
-    _GameOptions = dataclasses.make_dataclass("_GameOptions", _fields, bases=(Variant,), frozen=True)
+def _make_game_section() -> Any:
+    """Return a section with a setting for each option of the environment, except for rewards."""
+    options = [option for option in OPTION_FIELDS if option.name not in REWARD_OPTIONS]
+    fields: dict[str, Any] = {option.name: _game_field(option) for option in options}
+    return create_model("_GameSection", __base__=Section, **fields)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class GameSettings(_GameOptions):
+class GameSettings(_make_game_section()):  # type: ignore[misc]
     """The game and what the learner observes: options of the environment."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.options()
+        return self
 
     def options(self) -> EnvOptions:
         """Return the options of the environment."""
         return make_options(**self.as_json())
 
-
-class Section(BaseModel):
-    """A group of settings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings as plain JSON data."""
+        return dict(self.model_dump(mode="json"))
 
 
 class NetworkSettings(Section):
@@ -167,9 +172,9 @@ class Settings(Section):
 
     def check(self) -> None:
         """Check what concerns several settings, files or agents; raise a ValueError that says what is wrong."""
-        self.game.load_components()
+        self.game.options().variant.load_components()
         self._check_opponents()
-        SHAPES[self.network.kind](self.network.hidden, self.game.options().ledger)
+        SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
         rollout = self.ppo.n_envs * self.ppo.n_steps
         if self.ppo.batch_size > rollout:
             raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to n_envs * n_steps = {rollout}")
@@ -201,7 +206,7 @@ def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
     for override in overrides:
         _apply_override(given, override)
     for name, value in given.items():
-        if value is None and _is_section(getattr(Settings(), str(name), None)):
+        if value is None and isinstance(getattr(Settings(), str(name), None), Section):
             given[name] = {}  # a section without settings
     return parse_settings(given, f"--config {path}")
 
@@ -226,30 +231,15 @@ def parse_settings_json(text: str, source: str) -> Settings:
 def list_settings() -> str:
     """Return all settings with their defaults, as they can be given on the command line, and their descriptions."""
     lines = []
-    for name, description in _describe_fields(Settings):
+    for name, field in Settings.model_fields.items():
         value = getattr(Settings(), name)
-        if not _is_section(value):
-            lines.append(f"  {name}={json.dumps(value)}   {description}")
+        if not isinstance(value, Section):
+            lines.append(f"  {name}={json.dumps(value)}   {field.description}")
             continue
         lines.append(f"\n{name}: {' '.join((value.__doc__ or '').split())}")
-        for one, about in _describe_fields(type(value)):
-            lines.append(f"  {name}.{one}={json.dumps(getattr(value, one))}   {about}")
+        for one, its_field in type(value).model_fields.items():
+            lines.append(f"  {name}.{one}={json.dumps(getattr(value, one))}   {its_field.description}")
     return "\n".join(lines)
-
-
-def _describe_fields(section: type[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and descriptions of a section's settings."""
-    if issubclass(section, BaseModel):
-        yield from ((name, field.description or "") for name, field in section.model_fields.items())
-    else:
-        for option in dataclasses.fields(section):
-            choices = option.metadata["choices"]
-            allowed = f": {', '.join(map(str, choices))}" if choices else ""
-            yield option.name, option.metadata["help"] + allowed
-
-
-def _is_section(value: object) -> bool:
-    return isinstance(value, Section | GameSettings)
 
 
 def _apply_override(given: dict[str, Any], override: str) -> None:
@@ -290,10 +280,10 @@ def _describe_error(error: ValidationError) -> str:
     name = ".".join(location)
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}"
-    if first["type"] not in UNKNOWN_NAME:
+    if first["type"] != "extra_forbidden":
         return f"{name}={first['input']!r}; {first['msg']}"
     section: Any = Settings()
     for part in location[:-1]:
         section = getattr(section, part)
-    known = [one for one, _ in _describe_fields(type(section))]
+    known = list(type(section).model_fields)
     return f"unknown setting {name!r}; {suggest(location[-1], known)}allowed: {', '.join(known)}"

@@ -34,7 +34,7 @@ class Musicians(nn.Module):
         columns, global_columns = musician_columns(ledger)
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("global_columns", torch.from_numpy(global_columns), persistent=False)
-        self.activate = ACTIVATIONS[network.activation]()
+        self.activate: Callable[[torch.Tensor], torch.Tensor] = ACTIVATIONS[network.activation]()
         shapes = SHAPES["musicians"](network.hidden, ledger)
         self.names = [name for name in shapes if name not in ("value.weight", "value.bias")]  # SB3's layer
         self.weights = nn.ParameterDict()
@@ -71,8 +71,7 @@ class Musicians(nn.Module):
 
     def _head(self, position: torch.Tensor, name: str) -> torch.Tensor:
         layer = nn.functional.linear(position, self.weights[f"{name}_weight"], self.weights[f"{name}_bias"])
-        activated: torch.Tensor = self.activate(layer)
-        return activated
+        return self.activate(layer)
 
 
 def _pool(values: torch.Tensor) -> torch.Tensor:
@@ -111,7 +110,7 @@ def policy_class(settings: Settings) -> tuple[type[MaskableActorCriticPolicy], d
     network = settings.network
     common: dict[str, Any] = {"optimizer_kwargs": {"eps": 1e-5}}
     if network.kind == "musicians":
-        return MusiciansPolicy, {**common, "network": network, "ledger": settings.game.options().ledger}
+        return MusiciansPolicy, {**common, "network": network, "ledger": settings.game.ledger}
     layers = {"net_arch": list(network.hidden), "activation_fn": ACTIVATIONS[network.activation]}
     return MaskableActorCriticPolicy, {**common, **layers}
 
@@ -170,7 +169,7 @@ def make_card(settings: Settings, training: dict[str, Any]) -> Card:
         network=settings.network.kind,
         hidden=settings.network.hidden,
         activation=settings.network.activation,
-        ledger=settings.game.options().ledger,
+        ledger=settings.game.ledger,
         temperature=settings.temperature,
         options=settings.game.as_json(),
         training=training,

@@ -15,7 +15,7 @@ from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.envs.opponents import Opponents, decide_by
-from training.config import OpponentSettings
+from training.config import Settings
 
 LATEST: Final = "latest"
 DECAY: Final = 0.995  # of a member's moving average of results, per game
@@ -29,15 +29,18 @@ class OpponentPool(Opponents):
     never removed, so a member keeps its number while games with it are in progress.
     """
 
-    def __init__(self, settings: OpponentSettings, num_envs: int, num_players: int, folder: Path, seed: int) -> None:
-        self.settings = settings
-        self.num_players = num_players
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self.settings = settings.opponents
+        self.num_players = settings.game.num_players
         self.folder = folder
-        self.names = [LATEST, *settings.fixed]
-        self.agents: list[Agent] = [_Placeholder(), *(agents.make(name, seed=seed) for name in settings.fixed)]
+        fixed = [agents.make(name, seed=settings.seed) for name in self.settings.fixed]
+        self.names = [LATEST, *self.settings.fixed]
+        self.agents: list[Agent] = [_Placeholder(), *fixed]
+        self._first_snapshot = len(self.agents)
         self.ahead_rates = np.full(len(self.names), 0.5)  # how often each member finishes ahead of the learner
         self.retired: set[str] = set()
-        self.member_at = np.zeros((num_envs, num_players), np.int64)  # by row and seat; unused at the learner's seat
+        shape = settings.ppo.n_envs, self.num_players
+        self.member_at = np.zeros(shape, np.int64)  # by row and seat; unused at the learner's seat
 
     # Playing.
 
@@ -51,10 +54,9 @@ class OpponentPool(Opponents):
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the probability of drawing each member."""
-        weights = np.zeros(len(self.names))
-        fixed = list(self.settings.fixed.values())
-        weights[1 : 1 + len(fixed)] = fixed
         first = self._first_snapshot
+        weights = np.zeros(len(self.names))
+        weights[1:first] = list(self.settings.fixed.values())
         active = np.array([name not in self.retired for name in self.names[first:]], bool)
         past = np.where(active, MIN_WEIGHT + self.ahead_rates[first:] ** 2, 0.0)
         weights[0] = self.settings.latest + (0.0 if active.any() else self.settings.past)
@@ -77,10 +79,6 @@ class OpponentPool(Opponents):
                     self.ahead_rates[member] += (1 - DECAY) * (ahead - self.ahead_rates[member])
 
     # Members.
-
-    @property
-    def _first_snapshot(self) -> int:
-        return 1 + len(self.settings.fixed)
 
     def set_latest(self, card: Card, weights: Weights) -> None:
         """Set the learner's current policy; it samples its actions, as in training."""
@@ -130,9 +128,6 @@ class OpponentPool(Opponents):
 
 class _Placeholder(Agent):
     """Stands for the learner's policy until `set_latest` is called."""
-
-    name = LATEST
-    seed = 0
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         raise RuntimeError("the pool does not have the learner's policy yet; call set_latest first")

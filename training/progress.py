@@ -22,14 +22,14 @@ from training.config import Settings
 Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
 
 
-def evaluate(settings: Settings, card: Card, weights: Weights) -> Row:
+def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights: Weights) -> Row:
     """Return the policy's win rate against each evaluation opponent, with 95 % intervals.
 
-    The deals are not used for training.
+    The policy was trained for so many steps and seconds. The deals are not used for training.
     """
     evaluation, variant = settings.evaluation, settings.game.options().variant
     learner = PolicyAgent("learner", card, weights, seed=1)
-    row: Row = {}
+    row: Row = {"steps": float(steps), "seconds": round(seconds, 1)}
     for name in evaluation.opponents:
         with agents.make(name, seed=2) as opponent:
             wins = win_rate_against(learner, opponent, variant, evaluation.games, evaluation.seed)
@@ -55,8 +55,8 @@ def write_progress(path: Path, rows: list[Row]) -> None:
     files.write_text(path, out.getvalue())
 
 
-def draw_curve(path: Path, rows: list[Row], par: float, title: str) -> None:
-    """Plot the win rates over the run, with their 95 % intervals."""
+def draw_curve(path: Path, rows: list[Row], num_players: int) -> None:
+    """Plot the win rates over the run, with their 95 % intervals, and save the plot in the folder of the run."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.2))
         axes = figure.subplots()
@@ -66,12 +66,12 @@ def draw_curve(path: Path, rows: list[Row], par: float, title: str) -> None:
             axes.plot(steps, [row[name] for row in rows], color=colour, label=f"against {name}", marker=".")
             low, high = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
             axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.axhline(par, color="#333333", linestyle="--", linewidth=1, label="par")
+        axes.axhline(1 / num_players, color="#333333", linestyle="--", linewidth=1, label="par")
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(as_percent)
         axes.set_xlabel("steps of the learner, in millions")
         axes.set_ylabel("win rate")
-        axes.set_title(title)
+        axes.set_title(f"{path.parent.name}: {num_players} players")
         axes.legend(loc="center right")
         files.write(path, lambda draft: figure.savefig(draft, format="png", dpi=130))
 

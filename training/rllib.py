@@ -34,15 +34,16 @@ from tqdm import tqdm
 from symphony9_env import files
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
-from symphony9_env.arena.console import Parser, run
+from symphony9_env.arguments import Parser, run
 from training import progress
 from training.checkpoints import RunFolder
-from training.config import Settings, load_settings, parse_settings_json
+from training.config import Settings, parse_settings_json
 from training.network import export_weights, load_initial_weights, make_card
 from training.rllib_modules import DECISIONS, LEARNER, Seats, make_config
-from training.train import stop_on_interrupt
+from training.train import add_run_arguments, find_run, start_run, stop_on_interrupt
 
 FORMAT: Final = "symphony9-rllib/1"
+OUT_PREFIX: Final = "rllib-"
 CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_env", "evaluation", "training")]
 
 
@@ -57,13 +58,12 @@ class Run:
         self.folder = folder
         self.runners = self.healthy_runners = runners
         self.num_timesteps: int = counts["steps"]
-        self.previous_seconds: float = counts["seconds"]  # spent before the run was resumed
         self.snapshots: int = counts["snapshots"]  # taken so far; the first is the initial policy
         self.rows = progress.read_progress(folder.progress, self.num_timesteps)
         self.times = {"playing": 0.0, "learning": 0.0}  # seconds per update, smoothed
         self.updates = [0, 0.0]  # steps and seconds of the updates since the start or resumption
         self.stop_requested = False
-        self._start_time = time.monotonic()
+        self._start_time: float = time.monotonic() - counts["seconds"]  # as if the run had not been stopped
         self._saved_steps = -1
         torch.set_num_threads(settings.num_threads)
         self.past = Seats(settings.opponents, settings.game.num_players).past
@@ -139,12 +139,12 @@ class Run:
 
     def elapsed_seconds(self) -> float:
         """Return the duration of the run, the time before it was resumed included."""
-        return self.previous_seconds + time.monotonic() - self._start_time
+        return time.monotonic() - self._start_time
 
     def evaluate(self) -> None:
         """Evaluate the current policy."""
-        row: progress.Row = {"steps": float(self.num_timesteps), "seconds": round(self.elapsed_seconds(), 1)}
-        self.rows.append(row | progress.evaluate(self.settings, *self.export_policy()))
+        seconds = self.elapsed_seconds()
+        self.rows.append(progress.evaluate(self.settings, self.num_timesteps, seconds, *self.export_policy()))
         progress.write_progress(self.folder.progress, self.rows)
 
     def save(self) -> None:
@@ -236,17 +236,13 @@ def list_unsupported(settings: Settings) -> list[str]:
 def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("python -m training.rllib", __doc__)
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
-    action.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder")
-    parser.add_argument("--out", help="folder of the run (default: runs/rllib- and the name of the config)")
+    add_run_arguments(parser, parser.add_mutually_exclusive_group(required=True), OUT_PREFIX)
     parser.add_argument(
         "--runners", type=int, default=2, help="number of processes that play games; 0: only this process (default: 2)"
     )
     parser.add_argument(
         "--address", help="address of an existing Ray cluster, or auto (default: start Ray on this machine)"
     )
-    parser.add_argument("overrides", nargs="*", metavar="name=value", help="settings to override, such as seed=3")
     return parser
 
 
@@ -257,18 +253,10 @@ def main(arguments: list[str] | None = None) -> None:
         raise ValueError(f"--runners {chosen.runners}; allowed: 0 or more")
     saved = None
     if chosen.resume is not None:
-        if chosen.overrides or chosen.out:
-            raise ValueError("--resume cannot be combined with --out or settings: a run keeps those it has")
-        if not Path(chosen.resume).is_dir():
-            raise ValueError(f"--resume {chosen.resume}: no such folder")
-        folder = RunFolder(chosen.resume)
+        folder = find_run(chosen)
         settings, saved = read_checkpoint(folder)
     else:
-        settings = load_settings(chosen.config, chosen.overrides)
-        folder = RunFolder(chosen.out or Path("runs") / f"rllib-{Path(chosen.config).stem}")
-        if pointer_path(folder).exists() or folder.checkpoint.exists():
-            raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
-        files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
+        settings, folder = start_run(chosen, OUT_PREFIX)
     if names := list_unsupported(settings):
         print(f"ignored, not supported with RLlib: {', '.join(names)}", file=sys.stderr)
     try:

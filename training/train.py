@@ -29,23 +29,14 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from symphony9_env import files
-from symphony9_env.agents import AgentFailed
-from symphony9_env.arena.console import Parser, run
+from symphony9_env.arguments import Parser, run
 from training.behaviour_cloning import clone_behaviour
 from training.callbacks import TrainingCallback
 from training.checkpoints import RunFolder, read_checkpoint, read_settings, restore_checkpoint
 from training.config import Settings, list_settings, load_settings
 from training.network import load_initial_weights, policy_class
-from training.opponent_pool import OpponentPool
 from training.progress import format_results
 from training.vec_env import SelfPlayVecEnv
-
-
-def make_env(settings: Settings, folder: Path) -> SelfPlayVecEnv:
-    """Return the games of a run; the learner has a random seat in each, and the pool plays the others."""
-    n_envs = settings.ppo.n_envs
-    pool = OpponentPool(settings.opponents, n_envs, settings.game.num_players, folder, settings.seed)
-    return SelfPlayVecEnv(n_envs, pool, settings.game.options(), settings.seed)
 
 
 def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
@@ -80,18 +71,11 @@ def train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | No
 
     Raise a ValueError if an agent outside this package gives no legal action; the last checkpoint is kept.
     """
-    try:
-        return _train(settings, folder, checkpoint)
-    except AgentFailed as failure:
-        raise ValueError(str(failure)) from failure
-
-
-def _train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | None) -> TrainingCallback:
     # Opponents decide in small batches, in which more BLAS threads only slow each other down.
     threadpool_limits(1, user_api="blas")
     torch.set_num_threads(settings.num_threads)
     with (
-        closing(make_env(settings, folder.pool)) as env,
+        closing(SelfPlayVecEnv(settings, folder.pool)) as env,
         tqdm(total=settings.total_steps, unit=" steps", unit_scale=True, disable=None, smoothing=0.05) as bar,
     ):
         model = make_model(settings, env)
@@ -108,7 +92,7 @@ def _train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | N
                 model.learn(remaining, callback=callback, reset_num_timesteps=checkpoint is None)
             if not callback.stopped:
                 callback.num_timesteps = model.num_timesteps
-                callback.finish(f"{folder.path.name}: {settings.game.num_players} players")
+                callback.finish()
     return callback
 
 
@@ -150,13 +134,41 @@ def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("python -m training.train", __doc__)
     action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--list", action="store_true", help="list all settings with their defaults")
+    add_run_arguments(parser, action)
+    return parser
+
+
+def add_run_arguments(parser: Parser, action: Any, prefix: str = "") -> None:
+    """Add the arguments that start or resume a run; `action` is the group of those that say what to do.
+
+    By default the folder of a run has the name of the config, after the prefix.
+    """
     action.add_argument("--config", help="a YAML file with settings, such as configs/quick.yaml")
     action.add_argument("--resume", metavar="FOLDER", help="continue the run in this folder")
-    action.add_argument("--list", action="store_true", help="list all settings with their defaults")
-    parser.add_argument("--out", help="folder of the run (default: runs/ and the name of the config)")
+    parser.add_argument("--out", help=f"folder of the run (default: runs/{prefix} and the name of the config)")
     parser.add_argument("--seed", help="the same as seed=…")
     parser.add_argument("overrides", nargs="*", metavar="name=value", help="settings to override, such as seed=3")
-    return parser
+
+
+def start_run(chosen: Namespace, prefix: str = "") -> tuple[Settings, RunFolder]:
+    """Return the settings of a new run and its folder, in which the settings are written."""
+    seed = [] if chosen.seed is None else [f"seed={chosen.seed}"]
+    settings = load_settings(chosen.config, [*chosen.overrides, *seed])
+    folder = RunFolder(chosen.out or Path("runs") / f"{prefix}{Path(chosen.config).stem}")
+    if any(folder.path.glob("checkpoint.*")):  # of this command or of `training.rllib`
+        raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
+    files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
+    return settings, folder
+
+
+def find_run(chosen: Namespace) -> RunFolder:
+    """Return the folder of the run to resume."""
+    if chosen.overrides or chosen.out or chosen.seed:
+        raise ValueError("--resume cannot be combined with --out, --seed or settings: a run keeps those it has")
+    if not Path(chosen.resume).is_dir():
+        raise ValueError(f"--resume {chosen.resume}: no such folder")
+    return RunFolder(chosen.resume)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -165,33 +177,20 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.list:
         print(list_settings())
         return
-    folder, callback = _resume_run(chosen) if chosen.resume is not None else _start_run(chosen)
+    checkpoint = None
+    if chosen.resume is not None:
+        folder = find_run(chosen)
+        checkpoint = read_checkpoint(folder)
+        settings = read_settings(checkpoint, folder)
+    else:
+        settings, folder = start_run(chosen)
+    callback = train(settings, folder, checkpoint)
     if callback.stopped:
         print(f"saved after {callback.saved_steps:,} steps; continue with:")
         print(f"python -m training.train --resume {folder.path}")
         raise KeyboardInterrupt
-    print(format_results(callback.rows[-1], callback.settings.evaluation.opponents))
+    print(format_results(callback.rows[-1], settings.evaluation.opponents))
     print(f"\npolicies: {folder.best}, {folder.last}\nlearning curve: {folder.curve}, data: {folder.progress}")
-
-
-def _start_run(chosen: Namespace) -> tuple[RunFolder, TrainingCallback]:
-    seed = [] if chosen.seed is None else [f"seed={chosen.seed}"]
-    settings = load_settings(chosen.config, [*chosen.overrides, *seed])
-    folder = RunFolder(chosen.out or Path("runs") / Path(chosen.config).stem)
-    if folder.checkpoint.exists():
-        raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
-    files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
-    return folder, train(settings, folder)
-
-
-def _resume_run(chosen: Namespace) -> tuple[RunFolder, TrainingCallback]:
-    if chosen.overrides or chosen.out or chosen.seed:
-        raise ValueError("--resume cannot be combined with --out, --seed or settings: a run keeps those it has")
-    if not Path(chosen.resume).is_dir():
-        raise ValueError(f"--resume {chosen.resume}: no such folder")
-    folder = RunFolder(chosen.resume)
-    checkpoint = read_checkpoint(folder)
-    return folder, train(read_settings(checkpoint, folder), folder, checkpoint)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,28 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.envs.vector import Symphony9VectorEnv
-from symphony9_env.options import EnvOptions
+from training.config import Settings
 from training.opponent_pool import OpponentPool
 
 
 class SelfPlayVecEnv(VecEnv):
     """`Symphony9VectorEnv` as a stable-baselines3 environment, with 49 actions whether or not there is a discussion.
 
+    The learner has a random seat in each game, and the pool, whose snapshots are in `folder`, plays the others.
     `set_shaping` adds a reward for the points that a step brings.
     """
 
-    def __init__(self, num_envs: int, pool: OpponentPool, options: EnvOptions, seed: int) -> None:
-        self.pool = pool
-        self.vector_env = Symphony9VectorEnv(num_envs, opponents=pool, **options.as_keywords())
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        num_envs = settings.ppo.n_envs
+        self.pool = OpponentPool(settings, folder)
+        self.vector_env = Symphony9VectorEnv(num_envs, opponents=self.pool, **settings.game.options().as_keywords())
         self.render_mode = None
-        self._first_seed = seed
+        self._first_seed = settings.seed
         self._actions = np.zeros(num_envs, np.int64)
         self._masks = np.zeros((num_envs, NUM_ACTIONS_DISCUSSION), np.int8)
         self._no_infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
         box = self.vector_env.single_observation_space
         super().__init__(num_envs, box, spaces.Discrete(NUM_ACTIONS_DISCUSSION))
-        self.metadata: dict[str, Any] = {}
 
     def reset(self) -> NDArray[np.float32]:
         """Deal all games, always from the run's seed."""
@@ -79,20 +80,14 @@ class SelfPlayVecEnv(VecEnv):
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
         return getattr(self, method_name)(*args, **kwargs)
 
-    def has_attr(self, attr_name: str) -> bool:
-        return hasattr(self, attr_name)
-
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [getattr(self, attr_name)] * len(self._select(indices))
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         setattr(self, attr_name, value)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        return [False] * len(self._select(indices))
-
-    def _select(self, indices: Any) -> Sequence[int]:
-        return range(self.num_envs) if indices is None else np.atleast_1d(indices).tolist()
+        return [False for _ in self._get_indices(indices)]
 
     def close(self) -> None:
         """Close the opponents."""

@@ -73,8 +73,7 @@ class StoredPositions:
 
     def moves(self, row: int) -> list[int]:
         """Return the actions played so far in the game on a row."""
-        moves: list[int] = self.history[row, : self.length[row]].tolist()
-        return moves
+        return cast("list[int]", self.history[row, : self.length[row]].tolist())
 
 
 class _ClassName:
@@ -138,8 +137,7 @@ def position_of(env: Any) -> Positions:
         raise ValueError("env: no game has been dealt; call reset() first")
     if states["phase"][0] == OVER or all(inner.terminations.values()):
         raise ValueError("env: the game is over, nobody is to decide; call reset() first")
-    position: Positions = inner
-    return position
+    return cast("Positions", inner)
 
 
 def derive_agent_seed(seed: int, number: int) -> int:

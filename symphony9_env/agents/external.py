@@ -5,6 +5,7 @@ message is complete in itself, so an agent needs no memory. The answer is an act
 (`{"action": 3}`, `3`, `"take mozart"`) or text with the action in square brackets (`I need him. [take mozart]`).
 
 >>> from symphony9_env import symphony9_v0
+>>> from symphony9_env.agents.transports import FunctionTransport
 >>> env = symphony9_v0.env(num_players=4)
 >>> env.reset(seed=7)
 >>> make_message(env, 0)["legal"]["3"]
@@ -25,7 +26,7 @@ from symphony9_env.action_parser import parse_action
 from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import Agent, Positions, Rows, has_ledger
 from symphony9_env.agents.message import FORMAT, AgentMessage
-from symphony9_env.agents.transports import FunctionTransport, NoAnswer, Transport
+from symphony9_env.agents.transports import NoAnswer, Transport
 from symphony9_env.events import Event, opening_events, see
 from symphony9_env.game_replay import deal_again, replay_moves
 from symphony9_env.rules.state import States
@@ -35,7 +36,8 @@ from symphony9_env.views.seat_json import seat_json
 from symphony9_env.views.vector import observe
 
 MAX_ANSWERS: Final = 3  # answers that an agent may give to one question until one is legal
-TIMEOUT: Final = 60.0  # seconds that a process or a web address has for one answer
+TIMEOUT: Final = 60.0
+TIMEOUT_HELP: Final = f"seconds that a process or a web address has for one answer (default: {TIMEOUT:g})"
 MAX_TIMEOUT: Final = 86_400.0
 
 
@@ -124,6 +126,3 @@ def read_answer(answer: str, legal: Collection[int]) -> int:
     if isinstance(parsed, int) and not isinstance(parsed, bool):
         parsed = str(parsed)
     return parse_action(parsed if isinstance(parsed, str) else answer, legal)
-
-
-__all__ = ["TIMEOUT", "AgentFailed", "ExternalAgent", "FunctionTransport", "make_message", "read_answer"]

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from symphony9_env.agents.choices import choose_contribution, choose_trade
+from symphony9_env.agents.choices import choose_contribution, choose_move
 from symphony9_env.agents.valuation import revealed_token
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
@@ -28,7 +28,7 @@ def greedy_move(game: Game) -> int:
     now = total_points(game, int(game.player))
     for musician in range(game.num_musicians):
         cube_values[musician] = composition_value(game, musician, now)
-    return choose_trade(game, cube_values, 1 / MONEY_PER_POINT)
+    return choose_move(game, cube_values, 1 / MONEY_PER_POINT)
 
 
 @rule

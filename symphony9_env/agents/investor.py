@@ -8,21 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from symphony9_env.agents.bidding import best_bid, class_income
-from symphony9_env.agents.choices import choose_contribution, choose_trade
+from symphony9_env.agents.bidding import class_income
+from symphony9_env.agents.choices import choose_move
 from symphony9_env.agents.greedy import composition_value, fair_share
 from symphony9_env.agents.valuation import revealed_token
 from symphony9_env.compilation import rule
 from symphony9_env.rules.scoring import MONEY_PER_POINT, total_points
-from symphony9_env.rules.state import (
-    CONTRIBUTE,
-    DISCUSS,
-    LOW,
-    NONE,
-    NUM_CLASSES,
-    NUM_MUSICIANS,
-    Game,
-)
+from symphony9_env.rules.state import LOW, NONE, NUM_CLASSES, NUM_MUSICIANS, Game
 from symphony9_env.rules.tracks import fame
 
 # The assumed probability that the concert is of the class the player works for, and of each other class.
@@ -41,9 +33,7 @@ def investor_move(game: Game) -> int:
         probability = TARGET_CLASS_PROBABILITY if fame(game, musician) == target_class else OTHER_CLASS_PROBABILITY
         income = probability * game.income[fame(game, musician)] * coin_value
         cube_values[musician] = income + composition_value(game, musician, now)
-    if game.phase == CONTRIBUTE or game.phase == DISCUSS:
-        return choose_contribution(game, best_bid(game, player, cube_values, coin_value))
-    return choose_trade(game, cube_values, coin_value)
+    return choose_move(game, cube_values, coin_value)
 
 
 @rule

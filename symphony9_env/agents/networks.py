@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-any-return"
 """The networks of saved policies, in NumPy: they map observations to one logit for each action, and to a value.
 
 `mlp` is a multilayer perceptron, with a second one for the value. `musicians` applies the same weights to each
@@ -139,14 +140,13 @@ class MlpNetwork:
 
     def logits(self, observation: Floats) -> Floats:
         """Return the logits of all actions."""
-        logits: Floats = self._apply("policy", observation)
-        return logits
+        return self._apply("policy", observation)
 
     def value(self, observation: Floats) -> Floats | None:
         """Return the expected returns, or None."""
         return self._apply("value", observation)[:, 0] if "value" in self._layers else None
 
-    def _apply(self, kind: str, values: Any) -> Any:
+    def _apply(self, kind: str, values: Any) -> Floats:
         *hidden, last = self._layers[kind]
         for weight, bias in hidden:
             values = values @ weight
@@ -181,8 +181,7 @@ class MusiciansNetwork:
             return None
         _, position = self._encode(observation)
         values = self._head(position, "value.third") @ self._weights["value.weight"] + self._weights["value.bias"]
-        flat: Floats = values[:, 0]
-        return flat
+        return values[:, 0]
 
     def _encode(self, observation: Floats) -> tuple[Floats, Floats]:
         """Return the features of each musician among the others, (n, musicians, second), and of the position."""
@@ -200,8 +199,7 @@ class MusiciansNetwork:
     def _head(self, position: Floats, name: str) -> Floats:
         """Apply a third layer, that of the policy or that of the value."""
         values = position @ self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-        activated: Floats = _activate(values, self._activation)
-        return activated
+        return _activate(values, self._activation)
 
 
 def _pool(values: Floats) -> Floats:

@@ -13,22 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from symphony9_env.agents.bidding import best_bid
-from symphony9_env.agents.choices import choose_contribution, choose_trade
+from symphony9_env.agents.choices import choose_move
 from symphony9_env.agents.valuation import expected_deaths, next_composition_points, points_per_item, rounds_left
 from symphony9_env.compilation import rule
 from symphony9_env.rules.boards import cubes, major_patron
 from symphony9_env.rules.scoring import CUBES_LEFT, MONEY_PER_POINT
-from symphony9_env.rules.state import (
-    BUY_8,
-    CONTRIBUTE,
-    DISCUSS,
-    NONE,
-    NUM_BOARDS,
-    NUM_MUSICIANS,
-    TAKE_FOR_BOT,
-    Game,
-)
+from symphony9_env.rules.state import BUY_8, NONE, NUM_BOARDS, NUM_MUSICIANS, TAKE_FOR_BOT, Game
 from symphony9_env.rules.tracks import fame
 
 COIN_GAIN_PER_ROUND: Final = 0.1  # how much more a dollar is worth for each round left in which it can buy cubes
@@ -71,9 +61,7 @@ def plan_move(game: Game, composition_values: Any) -> int:
             cube_values[musician] = (
                 _pick_value(game, player, musician, composition_values, income + held) if game.phase <= BUY_8 else held
             )
-    if game.phase == CONTRIBUTE or game.phase == DISCUSS:
-        return choose_contribution(game, best_bid(game, player, cube_values, coin_value))
-    return choose_trade(game, cube_values, coin_value)
+    return choose_move(game, cube_values, coin_value)
 
 
 @rule

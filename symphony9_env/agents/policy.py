@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-any-return"
 """Saved policies: one safetensors file with the network's weights and, as JSON, everything needed to play with them.
 
 The file contains no code. A policy needs only the core install, because its network is small and runs in NumPy. It
@@ -59,16 +60,14 @@ class PolicyDescription(Card):
 
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
     """Write a policy file atomically; `weights` must have the names and shapes of `card.shapes()`."""
-    target = Path(path)
     _check_card(card)
     _check_weights(card, weights)
     description = json.dumps(
         {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
     )
     metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": description, "hash": _hash(weights, description)}
-    data = save(weights, metadata)
     try:
-        files.write(target, lambda draft: draft.write_bytes(data))
+        files.write(Path(path), lambda draft: draft.write_bytes(save(weights, metadata)))
     except OSError as error:
         raise ValueError(f"policy {os.fspath(path)}: can't be written ({error.strerror})") from None
 
@@ -201,33 +200,33 @@ class PolicyAgent(Agent):
             raise ValueError(f"policy {self.name} is for {allowed} players; this game has {num_players}")
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        observation, mask, chance = self._observe(positions.states, rows)
-        logits = np.where(mask == 1, self.network.logits(observation), -np.inf)
+        _, logits, chance = self._observe(positions.states, rows)
         if self.card.temperature == 0:
-            best: Rows = np.argmax(logits, axis=1)
-            return best
+            return np.argmax(logits, axis=1)
         cumulative = np.cumsum(_softmax_weights(logits, self.card.temperature), axis=1)
-        drawn: Rows = np.argmax(cumulative > chance[:, None] * cumulative[:, -1:], axis=1)
-        return drawn
+        return np.argmax(cumulative > chance[:, None] * cumulative[:, -1:], axis=1)
 
     def evaluate(self, states: States, rows: Rows) -> tuple[Floats, Floats | None]:
         """Return the probability of every action (at temperature 1) and the expected return of the deciding seat.
 
         The expected return is None if the policy file has no weights for the value.
         """
-        observation, mask, _ = self._observe(states, rows)
-        weights = _softmax_weights(np.where(mask == 1, self.network.logits(observation), -np.inf))
+        observation, logits, _ = self._observe(states, rows)
+        weights = _softmax_weights(logits)
         return weights / weights.sum(axis=1, keepdims=True), self.network.value(observation)
 
     def _observe(self, states: States, rows: Rows) -> tuple[Any, Any, Any]:
-        """Return the deciding seats' observations and masks, and a random number from 0 to 1 for each."""
+        """Return the deciding seats' observations, the logits of all actions, and a random number from 0 to 1 for each.
+
+        Illegal actions have a logit of minus infinity.
+        """
         for count in np.unique(states["num_players"][rows]).tolist():
             self.check_players(count)
         observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
         chance = np.empty(len(rows))
         observe_rows(states, rows, np.uint64(self.seed), observation, mask, chance)
-        return observation, mask, chance
+        return observation, np.where(mask == 1, self.network.logits(observation), -np.inf), chance
 
 
 def _softmax_weights(logits: Any, temperature: float = 1.0) -> Any:

@@ -51,7 +51,7 @@ _HTTP: Final = ("http://", "https://")
 _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
-_SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d+))?(?:@(\w+))?")
+_SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d+))?(?:@({'|'.join(STRATEGIES)}))?")
 _SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
@@ -194,13 +194,12 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
 def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
     found = _SEARCH_NAME.fullmatch(text)
     playouts = int(found[1] or DEFAULT_PLAYOUTS) if found else 0
-    rivals = found[2] if found else None
-    if not 1 <= playouts <= MAX_PLAYOUTS or rivals not in (None, *STRATEGIES):
-        wanted = (
-            f"search:N with 1 to {MAX_PLAYOUTS} playouts a decision, or search:N@ and one of {', '.join(STRATEGIES)}"
+    if found is None or not 1 <= playouts <= MAX_PLAYOUTS:
+        raise ValueError(
+            f"agent {text!r}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "
+            f"or search:N@ and one of {', '.join(STRATEGIES)}"
         )
-        raise ValueError(f"agent {text!r}; allowed: {wanted}")
-    return SearchAgent(playouts, seed, rivals=rivals, num_threads=num_threads)
+    return SearchAgent(playouts, seed, rivals=found[2], num_threads=num_threads)
 
 
 # Agents of your own.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from symphony9_env.agents.base import Agent, Positions, Rows
 from symphony9_env.agents.search_tree import UNKNOWN, new_tree, search_rows
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.rules.state import States, new_states
+from symphony9_env.threads import ExclusiveUse, ThreadPool
 from symphony9_env.views.seat import legal_numbers
 
 DEFAULT_PLAYOUTS: Final = 800
@@ -27,38 +27,35 @@ class SearchAgent(Agent):
         self.playouts = playouts
         self.num_threads = num_threads
         self._buffers = [(new_states(2), new_tree(playouts)) for _ in range(num_threads)]  # one pair per thread
-        self._pool = ThreadPoolExecutor(num_threads, "search") if num_threads > 1 else None
+        self._threads = ThreadPool(num_threads)
+        self._exclusive = ExclusiveUse(f"agent {self.name!r}")
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        return self._decide(positions.states, rows)
-
-    def _decide(self, states: States, rows: Rows) -> Rows:
-        actions = np.empty(len(rows), np.int64)
-        if self._pool is None or len(rows) == 1:
-            self._search(states, rows, actions, 0)
+        states = positions.states
+        with self._exclusive:
+            if self.num_threads == 1 or len(rows) == 1:
+                return self._search(states, rows, 0)
+            actions = np.empty(len(rows), np.int64)
+            parts = [slice(thread, None, self.num_threads) for thread in range(self.num_threads)]
+            calls = [(states, rows[part], thread) for thread, part in enumerate(parts)]
+            for part, chosen in zip(parts, self._threads.run(self._search, calls), strict=True):
+                actions[part] = chosen
             return actions
-        parts = [slice(number, None, self.num_threads) for number in range(self.num_threads)]
-        jobs = [self._pool.submit(self._search_part, states, rows, actions, part, n) for n, part in enumerate(parts)]
-        for job in jobs:
-            job.result()
-        return actions
 
-    def _search_part(self, states: States, rows: Rows, actions: Rows, part: slice, thread: int) -> None:
-        own_rows = np.ascontiguousarray(rows[part])
-        chosen = np.empty(len(own_rows), np.int64)
-        self._search(states, own_rows, chosen, thread)
-        actions[part] = chosen
-
-    def _search(self, states: States, rows: Rows, actions: Rows, thread: int) -> None:
+    def _search(self, states: States, rows: Rows, thread: int) -> Rows:
+        """Search the games on these rows one after the other, with the buffers of a thread."""
         scratch, tree = self._buffers[thread]
-        search_rows(states, rows, self.playouts, self._rivals, np.uint64(self.seed), scratch, tree, actions)
+        actions = np.empty(len(rows), np.int64)
+        own_rows = np.ascontiguousarray(rows)
+        search_rows(states, own_rows, self.playouts, self._rivals, np.uint64(self.seed), scratch, tree, actions)
+        return actions
 
     def analyze(self, states: States, row: int) -> tuple[int, dict[int, tuple[int, float]]]:
         """Return its choice in one game and, for each action it tried, the number of playouts and of wins among them.
 
         A shared win counts its share.
         """
-        choice = int(self._decide(states, np.array([row]))[0])
+        choice = int(self._search(states, np.array([row]), 0)[0])
         if len(legal_numbers(states, row)) == 1:  # nothing was searched
             return choice, {}
         *_, visits, wins = self._buffers[0][1]

@@ -54,7 +54,9 @@ _SALES: Final = ((1 << BID - SELL) - 1) << SELL
 def _search(root: Game, seat: int, playouts: int, rival_strategy: int, stream: Any, world: Any, tree: Any) -> int:
     """Run the playouts and return the most visited action."""
     slots, keys, planner_action, visits, wins = tree
-    _clear(slots, visits, wins)
+    slots[:] = NONE
+    visits[:] = 0
+    wins[:] = 0
     nodes, actions = np.empty(MAX_DEPTH, np.int64), np.empty(MAX_DEPTH, np.int64)
     points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS)
     composition_values = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
@@ -96,14 +98,6 @@ def _search(root: Game, seat: int, playouts: int, rival_strategy: int, stream: A
             visits[nodes[level], actions[level]] += 1
             wins[nodes[level], actions[level]] += share
     return _most_visited(visits[0], planner_action[0])
-
-
-@rule
-def _clear(slots: Any, visits: Any, wins: Any) -> None:
-    """Empty the tree for a new search."""
-    slots[:] = NONE
-    visits[:] = 0
-    wins[:] = 0
 
 
 @rule
@@ -202,29 +196,21 @@ def _shift_bid(game: Game, action: int, dollars: int) -> int:
 
 
 @rule
-def _model_bid(game: Game, composition_values: Any, rival_strategy: int, greedy_seats: int, stream: Any) -> int:
-    """Return a simulated rival's bid.
-
-    The model may want to sell furniture first. A real sale would be public, so $2 (or all his money) is bid instead.
-    """
-    action = _model_move(game, composition_values, rival_strategy, greedy_seats, stream)
-    return action if action >= BID else BID + min(int(game.money[game.player]), 2)
-
-
-@rule
 def _guess_closed_hands(
     game: Game, composition_values: Any, seat: int, rival_strategy: int, greedy_seats: int, chance: Any
 ) -> None:
-    """Replace the hands that rivals have already closed by bids of their models."""
+    """Replace the hands that rivals have already closed by bids of their models.
+
+    A model may want to sell furniture first. A real sale would be public, so $2 (or all his money) is bid instead.
+    """
     if game.phase != CONTRIBUTE:
         return
     for player in range(game.num_players):
         if is_hand_hidden(game, seat, player):
             game.player = player
-            hand = (
-                _model_bid(game, composition_values, rival_strategy, greedy_seats, mix(skip_draws(chance, player)))
-                - BID
-            )
+            stream = mix(skip_draws(chance, player))
+            action = _model_move(game, composition_values, rival_strategy, greedy_seats, stream)
+            hand = action - BID if action >= BID else min(int(game.money[player]), 2)
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat
 

@@ -9,27 +9,24 @@ from typing import Any, Final
 from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.investor import investor_move
 from symphony9_env.agents.planner import planner_move
-from symphony9_env.agents.random_moves import random_move
 from symphony9_env.compilation import entry, rule
-from symphony9_env.rules.chance import mix
+from symphony9_env.rules.chance import draw_member, mix
+from symphony9_env.rules.game import legal_set
 from symphony9_env.rules.state import NONE, Game
 from symphony9_env.views.visible import hide_unknown, public_digest
 
 STRATEGIES: Final = ("random", "greedy", "investor", "planner")
-RANDOM: Final = STRATEGIES.index("random")
-GREEDY: Final = STRATEGIES.index("greedy")
-INVESTOR: Final = STRATEGIES.index("investor")
-PLANNER: Final = STRATEGIES.index("planner")
+RANDOM, GREEDY, INVESTOR, PLANNER = range(len(STRATEGIES))
 
 
 @rule
 def scripted_move(strategy: int, game: Game, stream: Any) -> int:
     """Return a strategy's action for the deciding seat, in a state without the information hidden from that seat.
 
-    Return NONE if there is no strategy with this number.
+    The random strategy plays a uniformly random legal action. Return NONE if there is no strategy with this number.
     """
     if strategy == RANDOM:
-        return random_move(game, stream)
+        return draw_member(stream, 0, legal_set(game))
     if strategy == GREEDY:
         return greedy_move(game)
     if strategy == INVESTOR:

@@ -27,15 +27,15 @@ from tqdm import tqdm
 
 from symphony9_env import __version__, agents
 from symphony9_env.agents import ExternalAgent
-from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT
-from symphony9_env.arena.console import Parser, format_interval, format_percent, format_table
+from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT, TIMEOUT_HELP
+from symphony9_env.arena.console import format_interval, format_percent, format_table
 from symphony9_env.arena.matches import PlayedGame, Schedule, ScheduledGame, play
 from symphony9_env.arena.ratings import win_rate
 from symphony9_env.arena.settings_file import check_settings
+from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import EnvOptions, make_options
-from symphony9_env.scores import score_sheet
 
 PROTOCOL: Final = "symphony9-benchmark/1"
 PROG: Final = "python -m evaluation.benchmark"
@@ -143,7 +143,7 @@ class Benchmark:
         for name in OPPONENTS:
             own = [outcome for outcome in self.outcomes if outcome.opponent == name]
             estimate = win_rate(np.array([one.win_share for one in own]), np.array([one.deal for one in own]))
-            by_opponent[name] = {"win_rate": estimate.value, "win_rate_95": [estimate.low, estimate.high]}
+            by_opponent[name] = {"win_rate": estimate.value, "win_rate_95": estimate.interval()}
         return {
             **self.settings,
             "package": __version__,
@@ -157,7 +157,7 @@ class Benchmark:
 def _make_outcome(number: int, opponent: str, played: PlayedGame) -> GameOutcome:
     if played.forfeit is not None:
         return GameOutcome(number, opponent, played.game.deal, 0.0, None, played.forfeit)
-    line = score_sheet(played.final)[f"player_{played.game.agents.index(0)}"]
+    line = played.score_line(0)
     return GameOutcome(number, opponent, played.game.deal, line.win_share, line.total, None)
 
 
@@ -188,12 +188,7 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument(
         "--lite", action="store_true", help=f"{LITE_GAMES} games against each, not {GAMES}; a row of its own"
     )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=TIMEOUT,
-        help=f"seconds that a process or a web address has for one answer (default: {TIMEOUT:g})",
-    )
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
     parser.add_argument("--out", help="folder for the settings, games and results (default: runs/benchmark-…)")
     parser.add_argument("--list", action="store_true", help="list the tasks")
     return parser

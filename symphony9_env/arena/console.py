@@ -1,50 +1,17 @@
-"""Helpers of the commands: arguments, one-line errors, text output."""
+"""Text output of the commands, and types of their arguments."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-from symphony9_env import arguments
-from symphony9_env.arguments import INTERRUPTED, WRONG_USE, add_variant_arguments, format_variant, read_variant
-
-if TYPE_CHECKING:
-    from symphony9_env.arena.results import MatchResult
-
-__all__ = [
-    "INTERRUPTED",
-    "Parser",
-    "add_variant_arguments",
-    "format_interval",
-    "format_matches",
-    "format_percent",
-    "format_table",
-    "format_variant",
-    "positive_int",
-    "read_variant",
-    "run",
-]
+from typing import Any
 
 
-class Parser(arguments.Parser):
-    """A parser that shows the module's docstring as help and reports an error in one line."""
-
-    def __init__(self, command: str, about: str | None) -> None:
-        super().__init__(prog=command, description=about)
-
-
-def run(command: str, main: Callable[[], None]) -> int:
-    """Run a command; report bad input in one line with exit status 2, and return 130 after Ctrl-C."""
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        print(f"{command}: {error}", file=sys.stderr)
-        return WRONG_USE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
+def format_command(command: str, arguments: Sequence[str] | None) -> str:
+    """Return a command with its arguments, as a shell takes it; None stands for the arguments of this program."""
+    return f"{command} {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
 
 
 def positive_int(text: str) -> int:
@@ -75,17 +42,3 @@ def format_percent(share: float) -> str:
 def format_interval(interval: Sequence[float], format_number: Callable[[float], str]) -> str:
     """Return the two ends of an interval, each formatted by `format_number`."""
     return f"{format_number(interval[0])} … {format_number(interval[1])}"
-
-
-def format_matches(title: str, matches: Sequence[MatchResult]) -> str:
-    """Return the win rates of agents alone against opponents who are all the same agent, as a text table."""
-    rows = [
-        [
-            f"{match['agent']} against {match['against']}",
-            format_percent(match["win_rate"]),
-            format_interval(match["win_rate_95"], format_percent),
-            match["games"],
-        ]
-        for match in matches
-    ]
-    return format_table([title, "win rate", "95 %", "games"], rows)

@@ -53,15 +53,24 @@ def make_rows(played: PlayedGame, names: list[str]) -> list[CsvRow]:
 
 def _make_row(played: PlayedGame, names: list[str], seat: int, score: ScoreLine, events: list[Event]) -> CsvRow:
     game, final = played.game, played.final
-    row: CsvRow = dict.fromkeys(COLUMNS, "")
-    row |= {"game": game.number, "deal": game.deal, "seed": game.seed, "seat": seat}
-    row |= {"agent": names[game.agents[seat]], "score": score.total, "rank": score.rank}
-    row |= {"win_share": score.win_share, "moves": len(played.moves)}
-    row |= {"starts": int(final["first_start"][0] == seat), "money": int(final["money"][0, seat])}
-    row["compositions"] = int(final["compositions"][0, seat].sum())
-    row["furniture_sold"] = int((final["furniture"][0, seat] == 0).sum())
     taken = [event for event in events if event.kind == "cube_taken" and event.player == seat]
-    row["cubes_bought"] = sum(event.amount != 0 for event in taken)  # the amount is the price
+    row: CsvRow = dict.fromkeys(COLUMNS, "")
+    row |= {
+        "game": game.number,
+        "deal": game.deal,
+        "seed": game.seed,
+        "seat": seat,
+        "agent": names[game.agents[seat]],
+        "score": score.total,
+        "rank": score.rank,
+        "win_share": score.win_share,
+        "starts": int(final["first_start"][0] == seat),
+        "compositions": int(final["compositions"][0, seat].sum()),
+        "furniture_sold": int((final["furniture"][0, seat] == 0).sum()),
+        "cubes_bought": sum(event.amount != 0 for event in taken),  # the amount is the price
+        "money": int(final["money"][0, seat]),
+        "moves": len(played.moves),
+    }
     tiles = dict(zip(MUSICIANS, final["scoring_tile"][0].tolist(), strict=True))
     for source, points in score.breakdown.items():
         row[f"points_{SCORING_TILES[tiles[source]] if source in tiles else source}"] = points
@@ -76,6 +85,3 @@ def make_game_record(played: PlayedGame) -> Record:
     """Return the record of a game, which can be watched and replayed."""
     history = [(player, action) for player, action, _ in replay_moves(deal_again(played.final, 0), played.moves)]
     return make_record(played.final, history, played.game.seed)
-
-
-__all__ = ["COLUMNS", "CsvRow", "make_game_record", "make_rows"]

@@ -12,7 +12,6 @@ from itertools import combinations, combinations_with_replacement
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import Agent, AgentFailed
@@ -20,11 +19,12 @@ from symphony9_env.agents.base import Rows, StoredPositions
 from symphony9_env.arena.ratings import Estimate, win_rate
 from symphony9_env.engine import play_rows
 from symphony9_env.envs.opponents import decide_by
+from symphony9_env.names import agent_name
 from symphony9_env.options import Variant
 from symphony9_env.rules.chance import MAX_SEED, next_seed
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import NONE, OVER, States, new_states
-from symphony9_env.scores import score_sheet
+from symphony9_env.scores import ScoreLine, score_sheet
 from symphony9_env.setup_format import pack_box
 
 LINEUP_KINDS: Final = ("all", "one-against-rest", "first-against-rest")
@@ -86,10 +86,8 @@ class Schedule:
         period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
         deal = block * self.num_players + rotation // period
         shift = rotation % period
-        return ScheduledGame(number, deal, self._derive_seed(deal), tuple(seats[shift:] + seats[:shift]))
-
-    def _derive_seed(self, deal: int) -> int:
-        return next_seed((next_seed(self._seed) + deal) & MAX_SEED)
+        seed = next_seed((next_seed(self._seed) + deal) & MAX_SEED)
+        return ScheduledGame(number, deal, seed, tuple(seats[shift:] + seats[:shift]))
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,10 @@ class PlayedGame:
     moves: bytes
     final: States  # an array of one
     forfeit: str | None = None  # why an agent gave no legal action, if the game ended for that
+
+    def score_line(self, agent: int) -> ScoreLine:
+        """Return the line of the score sheet for an agent that has one seat."""
+        return score_sheet(self.final)[agent_name(self.game.agents.index(agent))]
 
 
 def play(
@@ -151,27 +153,15 @@ def _play_decisions(
     moves = decide_by(agents, deciding, positions, rows)
     index = play_rows(positions.states, rows, moves, positions.history, positions.length)
     if index != NONE:
-        reason = _explain_illegal(int(moves[index]), games[rows[index]])
-        raise AgentFailed(agents[deciding[index]].name, reason, int(rows[index]))
-
-
-def win_shares(played: Sequence[PlayedGame], agent: int) -> NDArray[np.float64]:
-    """Return the share of each game's win that an agent's seats have together."""
-    shares = np.zeros(len(played))
-    for row, one in enumerate(played):
-        sheet = score_sheet(one.final).values()
-        shares[row] = sum(line.win_share for line, who in zip(sheet, one.game.agents, strict=True) if who == agent)
-    return shares
+        move, row = int(moves[index]), int(rows[index])
+        name = f" ({NAMES[move]!r})" if 0 <= move < len(NAMES) else ""
+        reason = f"chose {move}{name}, which is illegal, in the game with seed {games[row].seed}"
+        raise AgentFailed(agents[deciding[index]].name, reason, row)
 
 
 def win_rate_against(agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int) -> Estimate:
     """Return an agent's win rate in one seat with the opponent in all the others, on duplicate deals."""
     schedule = Schedule(2, variant.num_players, seed, "first-against-rest")
     games = [schedule.game(number) for number in range(schedule.round_up_to_cycles(num_games))]
-    played = play(games, [agent, opponent], variant)
-    return win_rate(win_shares(played, 0), np.array([game.deal for game in games]))
-
-
-def _explain_illegal(move: int, game: ScheduledGame) -> str:
-    name = f" ({NAMES[move]!r})" if 0 <= move < len(NAMES) else ""
-    return f"chose {move}{name}, which is illegal, in the game with seed {game.seed}"
+    shares = [played.score_line(0).win_share for played in play(games, [agent, opponent], variant)]
+    return win_rate(np.array(shares), np.array([game.deal for game in games]))

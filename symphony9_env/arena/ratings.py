@@ -122,12 +122,15 @@ def rate(
 ) -> list[Estimate]:
     """Return the rating of each agent with its 95 % interval."""
     choices = count_choices(agents, ranks, deals, num_agents)
-    once = np.ones((1, len(choices.counts)))
-    value = fit_strengths(choices, once)[0]
-    if is_one_sided(choices):
-        resampled = fit_strengths(choices, *bootstrap_weights(len(choices.counts), num_agents, seed, resamples))
-    else:
-        resampled = fit_strengths(choices, bootstrap_counts(len(choices.counts), seed, resamples))
+    num_deals = len(choices.counts)
+    value = fit_strengths(choices, np.ones((1, num_deals)))[0]
+    rng = np.random.default_rng(seed)
+    if is_one_sided(choices):  # a Bayesian bootstrap: random weights with means of 1 and PRIOR
+        weights, prior = rng.exponential(size=(resamples, num_deals)), rng.gamma(PRIOR, size=(resamples, num_agents, 2))
+        resampled = fit_strengths(choices, weights, prior)
+    else:  # how often each deal is drawn, with replacement
+        drawn = rng.multinomial(num_deals, np.full(num_deals, 1 / num_deals), resamples)
+        resampled = fit_strengths(choices, drawn.astype(float))
     low, high = np.quantile(resampled, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
     return [
         Estimate(*(float(AVERAGE + ELO * number[agent]) for number in (value, low, high)))
@@ -143,21 +146,6 @@ def is_one_sided(choices: Choices) -> bool:
         ahead[agent] |= field > 0
     np.fill_diagonal(ahead, False)
     return not (ahead & ahead.T).any()
-
-
-def bootstrap_weights(num_deals: int, num_agents: int, seed: int, resamples: int) -> tuple[Floats, Floats]:
-    """Draw weights of the deals, (resamples, deals), and of the prior's imagined games, as `fit_strengths` takes them.
-
-    Their means are 1 and PRIOR: a Bayesian bootstrap.
-    """
-    rng = np.random.default_rng(seed)
-    return rng.exponential(size=(resamples, num_deals)), rng.gamma(PRIOR, size=(resamples, num_agents, 2))
-
-
-def bootstrap_counts(num_deals: int, seed: int, resamples: int) -> Floats:
-    """Resample the deals with replacement; return how often each was drawn, as (resamples, deals)."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(num_deals, np.full(num_deals, 1 / num_deals), resamples).astype(float)
 
 
 def win_rate(shares: Floats, deals: Ints) -> Estimate:

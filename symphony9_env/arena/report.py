@@ -11,7 +11,6 @@ from markupsafe import Markup
 from symphony9_env.arena import figures
 from symphony9_env.arena.console import format_interval, format_percent
 from symphony9_env.arena.results import GameData, Results
-from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.components import CLASSES
 from symphony9_env.components.box import scoring_method
 
@@ -20,37 +19,35 @@ _TEMPLATES = Environment(
 )
 
 
-def write_report(folder: Folder, results: Results, games: GameData, records: list[str]) -> Path:
-    """Write the report and return its path; `records` are the names of the recorded games' files."""
-    template = _TEMPLATES.get_template("report.html.jinja")
-    return folder.write(
-        "report.html",
-        template.render(
-            results=results,
-            order=figures.rank_agents(results),
-            records=records,
-            sections=_make_sections(results, games),
-            format_percent=format_percent,
-            format_interval=format_interval,
-            format_whole=lambda number: f"{number:.0f}",
-        ),
+def make_report(results: Results, games: GameData, records: list[str]) -> str:
+    """Return the page; `records` are the names of the recorded games' files."""
+    return _TEMPLATES.get_template("report.html.jinja").render(
+        results=results,
+        order=figures.rank_agents(results),
+        records=records,
+        sections=_make_sections(results, games),
+        format_percent=format_percent,
+        format_interval=format_interval,
+        format_whole=lambda number: f"{number:.0f}",
     )
 
 
 def _make_sections(results: Results, games: GameData) -> list[dict[str, Any]]:
     """Return the title, figure and caption of each section of the page."""
     parts = [
-        ("Ratings", figures.draw_ratings(results), _caption_ratings(results)),
-        ("Seats", figures.draw_seats(results), _caption_seats(results)),
-        ("Where the points come from", figures.draw_sources(results), _caption_sources(results)),
-        ("Scoring tiles", figures.draw_scoring_tiles(results), _caption_scoring_tiles(results)),
-        ("Concerts", figures.draw_concerts(results), _caption_concerts(results)),
-        ("Bids", figures.draw_bids(results), _caption_bids(results)),
-        ("Furniture", figures.draw_furniture(results), _caption_furniture(results)),
-        ("Length", figures.draw_length(games), _caption_length(results)),
+        ("Ratings", figures.render_svg(figures.draw_ratings, results), _caption_ratings(results)),
+        ("Seats", figures.render_svg(figures.draw_seats, results), _caption_seats(results)),
+        ("Where the points come from", figures.render_svg(figures.draw_sources, results), _caption_sources(results)),
+        ("Scoring tiles", figures.render_svg(figures.draw_scoring_tiles, results), _caption_scoring_tiles(results)),
+        ("Concerts", figures.render_svg(figures.draw_concerts, results), _caption_concerts(results)),
+        ("Bids", figures.render_svg(figures.draw_bids, results), _caption_bids(results)),
+        ("Furniture", figures.render_svg(figures.draw_furniture, results), _caption_furniture(results)),
+        ("Length", figures.render_svg(figures.draw_length, games), _caption_length(results)),
     ]
     if len(results["agents"]) > 1:
-        parts.insert(1, ("Head to head", figures.draw_head_to_head(results), _caption_head_to_head(results)))
+        parts.insert(
+            1, ("Head to head", figures.render_svg(figures.draw_head_to_head, results), _caption_head_to_head(results))
+        )
     return [{"title": title, "figure": Markup(figure), "caption": caption} for title, figure, caption in parts]
 
 

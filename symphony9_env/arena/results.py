@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import permutations
 from typing import Any, Final, NotRequired, TypedDict, TypeVar
 
 import numpy as np
@@ -105,7 +106,7 @@ class Results(TypedDict):
 
 
 class GameData:
-    """The rows of `games.csv` as arrays of shape (games, seats)."""
+    """The rows of `games.csv` as arrays of shape (games, seats); `seats` has a mask of the seats of each agent."""
 
     def __init__(self, rows: Sequence[CsvRow], names: list[str], num_players: int) -> None:
         self._rows = rows
@@ -114,6 +115,7 @@ class GameData:
         self.num_games = len(rows) // num_players
         number = {name: index for index, name in enumerate(names)}
         self.agents = np.array([number[row["agent"]] for row in rows]).reshape(-1, num_players)
+        self.seats: dict[str, Mask] = {name: self.agents == number[name] for name in names}
         self.ranks = self.column("rank").astype(np.int64)
         self.deals = np.unique(self.column("deal")[:, 0], return_inverse=True)[1]
 
@@ -122,11 +124,6 @@ class GameData:
         values = [row[name] for row in self._rows]
         kind = object if isinstance(values[0], str) else float
         return np.array(values, kind).reshape(-1, self.num_players)
-
-    def seats_of(self, agent: int) -> Mask:
-        """Return a mask of the seats that an agent played."""
-        seats: Mask = self.agents == agent
-        return seats
 
 
 def summarise(games: GameData, settings: dict[str, Any]) -> Results:
@@ -155,16 +152,15 @@ def _summarise_agents(games: GameData) -> dict[str, AgentResult]:
     ratings = rate(games.agents, games.ranks, games.deals, len(games.names))
     shares, scores = games.column("win_share"), games.column("score")
     agents: dict[str, AgentResult] = {}
-    for agent, name in enumerate(games.names):
-        own = games.seats_of(agent)
+    for (name, own), rating in zip(games.seats.items(), ratings, strict=True):
         wins = win_rate(shares[own], np.broadcast_to(games.deals[:, None], own.shape)[own])
         agents[name] = {
             "games": int(own.any(1).sum()),
             "seats": int(own.sum()),
             "win_rate": wins.value,
             "win_rate_95": wins.interval(),
-            "rating": ratings[agent].value,
-            "rating_95": ratings[agent].interval(),
+            "rating": rating.value,
+            "rating_95": rating.interval(),
             "mean_score": float(scores[own].mean()),
             "mean_rank": float(games.ranks[own].mean()),
         }
@@ -173,19 +169,16 @@ def _summarise_agents(games: GameData) -> dict[str, AgentResult]:
 
 def _summarise_by_agent(games: GameData, compute: Callable[[GameData, Mask], T]) -> dict[str, T]:
     """Return by name what `compute` returns for the seats of each agent."""
-    return {name: compute(games, games.seats_of(agent)) for agent, name in enumerate(games.names)}
+    return {name: compute(games, own) for name, own in games.seats.items()}
 
 
 def _summarise_head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]:
     pairs: dict[str, dict[str, PairResult]] = {name: {} for name in games.names}
-    for one, name in enumerate(games.names):
-        for other, rival in enumerate(games.names):
-            mine, theirs = games.seats_of(one)[:, :, None], games.seats_of(other)[:, None, :]
-            meet = mine & theirs
-            if one == other or not meet.any():
-                continue
-            ranks = games.ranks[:, :, None] - games.ranks[:, None, :]
-            ahead = (ranks[meet] < 0).mean() + 0.5 * (ranks[meet] == 0).mean()
+    differences = games.ranks[:, :, None] - games.ranks[:, None, :]
+    for name, rival in permutations(games.names, 2):
+        meet = games.seats[name][:, :, None] & games.seats[rival][:, None, :]
+        if meet.any():
+            ahead = (differences[meet] < 0).mean() + 0.5 * (differences[meet] == 0).mean()
             pairs[name][rival] = {"ahead": float(ahead), "meetings": int(meet.sum())}
     return pairs
 
@@ -193,21 +186,20 @@ def _summarise_head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]
 def _summarise_one_against_rest(games: GameData) -> list[MatchResult]:
     matches: list[MatchResult] = []
     shares = games.column("win_share")
-    for one, name in enumerate(games.names):
-        for other, rival in enumerate(games.names):
-            own = games.seats_of(one)
-            alone = (own.sum(1) == 1) & ((own | games.seats_of(other)).all(1)) & (one != other)
-            if alone.any():
-                wins = win_rate(shares[alone][own[alone]], games.deals[alone])
-                matches.append(
-                    {
-                        "agent": name,
-                        "against": rival,
-                        "games": int(alone.sum()),
-                        "win_rate": wins.value,
-                        "win_rate_95": wins.interval(),
-                    }
-                )
+    for name, rival in permutations(games.names, 2):
+        own = games.seats[name]
+        alone = (own.sum(1) == 1) & (own | games.seats[rival]).all(1)
+        if alone.any():
+            wins = win_rate(shares[alone][own[alone]], games.deals[alone])
+            matches.append(
+                {
+                    "agent": name,
+                    "against": rival,
+                    "games": int(alone.sum()),
+                    "win_rate": wins.value,
+                    "win_rate_95": wins.interval(),
+                }
+            )
     return matches
 
 

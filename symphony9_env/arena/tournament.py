@@ -20,11 +20,9 @@ finished games are kept, and the same command continues if the agents are unchan
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from tqdm import tqdm
@@ -32,23 +30,15 @@ from tqdm import tqdm
 from symphony9_env import __version__, agents, records
 from symphony9_env.agents import Agent, AgentFailed, ExternalAgent
 from symphony9_env.agents.base import derive_agent_seed
-from symphony9_env.agents.external import TIMEOUT
-from symphony9_env.arena.console import (
-    Parser,
-    add_variant_arguments,
-    format_interval,
-    format_matches,
-    format_percent,
-    format_table,
-    positive_int,
-    read_variant,
-)
+from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
+from symphony9_env.arena.console import format_command, format_interval, format_percent, format_table, positive_int
 from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
-from symphony9_env.arena.report import write_report
-from symphony9_env.arena.results import GameData, Results, summarise
+from symphony9_env.arena.report import make_report
+from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
-from symphony9_env.arguments import split_names
+from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, split_names
+from symphony9_env.files import write_text
 from symphony9_env.options import Variant, check_seed
 from symphony9_env.records import Record
 from symphony9_env.replay.html_export import make_page
@@ -73,22 +63,17 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument("--seed", type=int, default=0, help="seed of the deals and the agents (default: 0)")
     parser.add_argument("--records", type=int, default=12, help="number of games kept as records (default: 12)")
     parser.add_argument("--num-threads", type=positive_int, default=1, help="threads for search (default: 1)")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=TIMEOUT,
-        help=f"seconds that a process or a web address has for one answer (default: {TIMEOUT:g})",
-    )
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
     add_variant_arguments(parser)
     return parser
 
 
 def make_agents(
-    named: str | Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
+    named: Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
 ) -> list[Agent]:
-    """Return the agents of a list of names (or a text as `split_names` takes it), each with a seed of its own."""
+    """Return the agents of a list of names, each with a seed of its own."""
     made: list[Agent] = []
-    for number, name in enumerate(split_names(named) if isinstance(named, str) else named):
+    for number, name in enumerate(named):
         agent = agents.make(name, seed=derive_agent_seed(seed, number), num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
@@ -175,14 +160,30 @@ class Tournament:
         """Return the results of the games played so far."""
         return summarise(self.games(), self.folder.settings)
 
-    def finish(self, command: str) -> tuple[Results, Path]:
-        """Write results.json, report.html and, if there are records, watch.html."""
+    def finish(self, command: str) -> Results:
+        """Write results.json, report.html and, if there are records, watch.html; return the results."""
         results: Results = {**self.results(), "command": command}
-        self.folder.write("results.json", json.dumps(results, indent=1) + "\n")
-        kept = sorted((self.folder.path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
+        path = self.folder.path
+        write_text(path / "results.json", json.dumps(results, indent=1) + "\n")
+        kept = sorted((path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
         if kept:
-            self.folder.write("watch.html", make_page(read_replays(kept, policy=agents.SHIPPED, search=0)))
-        return results, write_report(self.folder, results, self.games(), [file.name for file in kept])
+            write_text(path / "watch.html", make_page(read_replays(kept, policy=agents.SHIPPED, search=0)))
+        write_text(path / "report.html", make_report(results, self.games(), [file.name for file in kept]))
+        return results
+
+
+def format_matches(title: str, matches: Sequence[MatchResult]) -> str:
+    """Return the win rates of agents alone against opponents who are all the same agent, as a text table."""
+    rows = [
+        [
+            f"{match['agent']} against {match['against']}",
+            format_percent(match["win_rate"]),
+            format_interval(match["win_rate_95"], format_percent),
+            match["games"],
+        ]
+        for match in matches
+    ]
+    return format_table([title, "win rate", "95 %", "games"], rows)
 
 
 def format_results(results: Results) -> str:
@@ -229,14 +230,9 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
         print(f"\nstopped: {kept}, and the same command continues", file=sys.stderr)
     if tournament.num_played == 0:
         raise KeyboardInterrupt
-    command = f"{prog} " + shlex.join(arguments if arguments is not None else sys.argv[1:])
-    results, report = tournament.finish(command)
-    print(format_results(results))
-    files = [
-        "results.json",
-        "games.csv",
-        *(name for name in ("records/", "watch.html") if (report.parent / name).exists()),
-    ]
-    print(f"\n{report} (open it in a browser); beside it: {', '.join(files)}")
+    print(format_results(tournament.finish(format_command(prog, arguments))))
+    path = tournament.folder.path
+    files = [name for name in ("results.json", "games.csv", "records/", "watch.html") if (path / name).exists()]
+    print(f"\n{path / 'report.html'} (open it in a browser); beside it: {', '.join(files)}")
     if stopped:
         raise KeyboardInterrupt

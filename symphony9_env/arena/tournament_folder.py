@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-from pathlib import Path
 from typing import Any, Final
 
 from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, CsvRow
@@ -28,27 +27,20 @@ class Folder:
         self.path = make_folder(path)
         self.settings = settings
         self.games = self.path / "games.csv"
-        file = self.path / "tournament.json"
-        check_settings(file, settings, self.games, has_games=self._has_games(), what="tournament")
-        self.rows = self._read_games()
+        text = self.games.read_text() if self.games.exists() else ""
+        has_games = not _format_csv([], header=True).startswith(text)
+        check_settings(self.path / "tournament.json", settings, self.games, has_games=has_games, what="tournament")
+        self.rows = self._read_games(text)
 
-    def _has_games(self) -> bool:
-        """Return whether the file of the games has more than its header."""
-        return self.games.exists() and not _format_csv([], header=True).startswith(self.games.read_text())
-
-    def _read_games(self) -> list[CsvRow]:
+    def _read_games(self, text: str) -> list[CsvRow]:
         """Return the rows of all complete games; remove the rest from the file."""
-        if not self.games.exists() or self.games.stat().st_size == 0:
-            write_text(self.games, _format_csv([], header=True))
-            return []
-        text = self.games.read_text()
         complete = text[: text.rfind("\n") + 1]
         rows = [_parse_row(row) for row in csv.DictReader(io.StringIO(complete)) if None not in row.values()]
         num_seats = self.settings["num_players"]
         kept = rows[: len(rows) // num_seats * num_seats]
         if [row["game"] for row in kept] != [index // num_seats for index in range(len(kept))]:
             raise folder_error(self.path, "games.csv does not hold the games in order from 0; it was changed")
-        if text != complete or kept != rows:
+        if not text or text != complete or kept != rows:
             write_text(self.games, _format_csv(kept, header=True))
         return kept
 
@@ -59,12 +51,6 @@ class Folder:
             file.flush()
             os.fsync(file.fileno())
         self.rows += [_parse_row({name: str(value) for name, value in row.items()}) for row in rows]
-
-    def write(self, name: str, text: str) -> Path:
-        """Write a file of the folder and return its path."""
-        file = self.path / name
-        write_text(file, text)
-        return file
 
 
 def _parse_row(row: dict[str, str]) -> CsvRow:

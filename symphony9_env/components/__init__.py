@@ -28,6 +28,7 @@ from symphony9_env.components.tracks import (
     check_bot_tile,
     check_track,
     default_components,
+    is_int_list,
     load_components,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "check_bot_tile",
     "check_track",
     "default_components",
+    "is_int_list",
     "load_components",
     "scoring_method",
 ]

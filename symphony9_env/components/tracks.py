@@ -12,6 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from symphony9_env.components.box import MUSICIANS
 
 SIDES: Final = ("A", "B")
@@ -50,11 +52,9 @@ def load_components(path: str | os.PathLike[str] | None) -> Components:
     """Return the shipped components, or those of a component file; what the file leaves out keeps its default."""
     if path is None:
         return default_components()
-    if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"components={path!r}: give the path of a TOML file, or None")
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"components={os.fspath(path)!r} can't be read: {reason}") from error
     return _parse(text, os.fspath(path), default=default_components())
@@ -76,7 +76,7 @@ def check_track(spaces: list[tuple[int, int]], where: str) -> None:
 
 def check_bot_tile(tile: Any, where: str) -> tuple[int, int, int]:
     """Return a bot tile as a tuple, or raise a ValueError."""
-    if not _is_int_list(tile, 3):
+    if not is_int_list(tile, 3):
         raise ValueError(f"{where}: {tile!r}; a tile is three whole numbers, for low, medium and high fame")
     if not all(0 <= amount <= MAX_BOT_AMOUNT for amount in tile):
         raise ValueError(f"{where}: {tile!r}; amounts are 0 to {MAX_BOT_AMOUNT}")
@@ -117,7 +117,7 @@ def _side(spaces: Any, where: str) -> tuple[Space, ...]:
     if not isinstance(spaces, list):
         raise ValueError(f"{where}: must be a list of spaces")
     for index, space in enumerate(spaces):
-        if not _is_int_list(space, 3):
+        if not is_int_list(space, 3):
             raise ValueError(
                 f"{where}, space {index}: {space!r}; a space is three whole numbers, "
                 "[reputation, cubes, further cubes with 4 players]"
@@ -138,9 +138,10 @@ def _bot_tiles(content: Any, where: str) -> tuple[tuple[int, int, int], ...]:
     return tuple(check_bot_tile(tile, f"{where}, tile {index}") for index, tile in enumerate(tiles))
 
 
-def _is_int_list(value: Any, length: int) -> bool:
+def is_int_list(value: Any, length: int) -> bool:
+    """Return whether a value is a list or tuple of this many whole numbers, which may be NumPy's."""
     return (
         isinstance(value, list | tuple)
         and len(value) == length
-        and all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+        and all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in value)
     )

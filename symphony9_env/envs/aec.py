@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Self, TypedDict, Unpack
 
@@ -17,7 +16,15 @@ from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
 from symphony9_env.envs.spaces import action_space, observation_space, state_space
 from symphony9_env.events import EventBuffer
-from symphony9_env.options import OptionValues, check_seed, draw_seed, make_options, with_option_signature
+from symphony9_env.names import agent_name
+from symphony9_env.options import (
+    OptionValues,
+    check_seed,
+    draw_seed,
+    make_options,
+    whole_number,
+    with_option_signature,
+)
 from symphony9_env.records import Record, make_record
 from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
 from symphony9_env.rewards import compute_rewards
@@ -82,7 +89,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self._renderer = Renderer(self.metadata["render_fps"])
         self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step
         self.options = make_options(("render_mode",), **options)
-        self.possible_agents = [f"player_{player}" for player in range(self.options.num_players)]
+        self.possible_agents = [agent_name(player) for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
         self._states = new_states(1)
         self._observation = np.zeros(observation_size(self.options.ledger), np.float32)
@@ -232,8 +239,7 @@ class RawEnv(AECEnv[str, Observation, int]):
 
     def step(self, action: int | None) -> None:
         """Play a legal action of the deciding seat; once the game is over, remove agents with None."""
-        if not self.has_reset:
-            raise ValueError("step() before reset(): call reset() first")
+        self.require_reset("step()")
         if self._phase == OVER:
             self._step_after_end(action)
             return
@@ -247,7 +253,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self._was_dead_step(action)
 
     def _check_action(self, action: Any) -> int:
-        number = action_number(action)
+        number = whole_number(action)
         if number is None:
             raise ValueError(f"action {action!r} is no action number; {self._list_legal()}")
         if not 0 <= number < len(self._mask):
@@ -345,15 +351,3 @@ class RawEnv(AECEnv[str, Observation, int]):
         """Raise an error if no game has been dealt yet; `use` names what needs one, such as "render()"."""
         if not self.has_reset:
             raise ValueError(f"{use} before reset(): call reset() first")
-
-
-def action_number(action: Any) -> int | None:
-    """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
-    if type(action) is int:
-        return action
-    if isinstance(action, bool):
-        return None
-    try:
-        return operator.index(action)
-    except TypeError:
-        return None

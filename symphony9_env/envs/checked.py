@@ -7,8 +7,8 @@ from typing import Any, Unpack
 from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.envs.aec import Observation, RawEnv, action_number
-from symphony9_env.options import OptionValues, with_option_signature
+from symphony9_env.envs.aec import Observation, RawEnv
+from symphony9_env.options import OptionValues, whole_number, with_option_signature
 from symphony9_env.rules.state import OVER
 
 
@@ -48,7 +48,7 @@ class CheckedEnv(RawEnv):
                 self._end_by_illegal_move()
 
     def _check_range(self, action: Any) -> int:
-        number = action_number(action)
+        number = whole_number(action)
         if number is None or not 0 <= number < len(self._mask):
             raise AssertionError("action is not in action space")
         return number

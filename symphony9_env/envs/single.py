@@ -9,10 +9,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.envs.aec import RawEnv, action_number
+from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, check_seed, make_options, with_option_signature
+from symphony9_env.options import OptionValues, check_seed, make_options, whole_number, with_option_signature
 from symphony9_env.records import Record
 from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, check_render_mode, to_notebook_html
 from symphony9_env.rules.state import States
@@ -88,7 +88,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._seat
 
     def __repr__(self) -> str:
-        return repr(self._env).replace("RawEnv", f"SingleSeatEnv, learner player_{self._seat}")
+        return repr(self._env).replace("RawEnv", f"SingleSeatEnv, learner {self._learner}")
 
     def record(self) -> Record:
         """Return the game so far as plain JSON data."""
@@ -176,4 +176,4 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
 def _scalar(action: Any) -> int | None:
     """Return an action as an int, also from an array of one, which some libraries pass; None if it is no number."""
-    return action_number(action.item() if isinstance(action, np.ndarray) and action.size == 1 else action)
+    return whole_number(action.item() if isinstance(action, np.ndarray) and action.size == 1 else action)

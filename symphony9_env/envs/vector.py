@@ -113,7 +113,8 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         if illegal.any():
             self._add_final_observations(infos, np.flatnonzero(illegal), self._batch.states)
             self._batch.deal(illegal)
-        ended = self._play(np.flatnonzero(~illegal), given, rewards)
+        legal = np.flatnonzero(~illegal)
+        ended = self._play(legal, given[legal], rewards)
         if ended.any():
             self._add_final_observations(infos, np.flatnonzero(ended), self._batch.final_states)
             self._add_final_scores(infos["final_info"], np.flatnonzero(ended))
@@ -135,10 +136,15 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         return self._seats.tobytes() + self._batch.save()
 
     def load(self, data: bytes) -> None:
-        """Restore what `save` returned, for the same options."""
+        """Restore what `save` returned, for the same options; change nothing if it is refused with a ValueError."""
         size = self._seats.nbytes
+        restored = self._batch.copy()
+        restored.load(data[size:])
+        seats = np.frombuffer(data[:size], np.int64)
+        if not np.array_equal(restored.player, seats):
+            raise ValueError("not a save, or damaged: a learner is not to decide")
         self._batch.load(data[size:])
-        self._seats[:] = np.frombuffer(data[:size], np.int64)
+        self._seats[:] = seats
         self._is_ready = True
 
     def _find_illegal(self, actions: NDArray[Any]) -> Flags:
@@ -150,13 +156,12 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         legal: Flags = inside & (mask[self._rows, np.where(inside, actions, 0)] == 1)
         return ~legal
 
-    def _play(self, rows: Rows, actions: NDArray[Any], rewards: NDArray[np.float64]) -> Flags:
-        """Play the learners' moves on these rows, then the others' until each learner decides again or its game ends.
+    def _play(self, rows: Rows, moves: NDArray[Any], rewards: NDArray[np.float64]) -> Flags:
+        """Play a move on each of these rows, then the others' moves until each learner decides or its game ends.
 
-        Add the rewards to `rewards`, and return which games ended.
+        Add the learners' rewards to `rewards`, and return which games ended.
         """
         ended = np.zeros(self.num_envs, bool)
-        moves = actions[rows]
         while len(rows):
             self._batch.step(moves, rows=rows)
             rewards[rows] += self._batch.rewards[rows, self._seats[rows]]
@@ -172,10 +177,8 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         else:
             self._seats[rows] = self._fixed_seat
         self._opponents.begin(rows, self._seats[rows], self._batch.seeds[rows])
-        rows = self._rows_of_others(rows)
-        while len(rows):
-            self._batch.step(self._decide_for_others(rows), rows=rows)
-            rows = self._rows_of_others(rows)
+        others = self._rows_of_others(rows)
+        self._play(others, self._decide_for_others(others), rewards=np.zeros(self.num_envs))
 
     def _decide_for_others(self, rows: Rows) -> Rows:
         return self._opponents.decide(self._batch, rows, self._seats[rows])

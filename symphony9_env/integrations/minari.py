@@ -10,6 +10,7 @@ decision; the reward of the game's end comes with its last action. `--seats winn
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import sys
@@ -24,8 +25,9 @@ from minari.storage import get_dataset_path
 
 from symphony9_env import records
 from symphony9_env.actions import number
-from symphony9_env.arguments import WRONG_USE, Parser, add_option_arguments, read_options
+from symphony9_env.arguments import Parser, add_option_arguments, read_options, run
 from symphony9_env.envs.aec import RawEnv
+from symphony9_env.names import agent_name
 from symphony9_env.options import OPTION_NAMES, VARIANT_NAMES, OptionValues
 from symphony9_env.records import replay
 
@@ -60,12 +62,12 @@ def episodes(record: Mapping[str, Any], seats: str = ALL, **options: Unpack[Opti
 
 
 def _select_agents(record: Mapping[str, Any], seats: str) -> list[str]:
-    agents = [f"player_{seat}" for seat in range(record["num_players"])]
+    agents = [agent_name(seat) for seat in range(record["num_players"])]
     if seats == ALL:
         return agents
     if seats == WINNERS:
         return list(record["result"]["winners"])
-    chosen = [f"player_{seat.strip()}" for seat in seats.split(",")]
+    chosen = [agent_name(seat.strip()) for seat in seats.split(",")]
     if wrong := [agent for agent in chosen if agent not in agents]:
         raise ValueError(
             f"seats={seats!r}: no {wrong[0]}; allowed: all, winners, or 0 to {len(agents) - 1} separated by commas"
@@ -116,8 +118,8 @@ def export(
             return minari.create_dataset_from_buffers(
                 dataset,
                 buffer,
-                observation_space=env.observation_space("player_0"),
-                action_space=env.action_space("player_0"),
+                observation_space=env.observation_space(agent_name(0)),
+                action_space=env.action_space(agent_name(0)),
                 algorithm_name="recorded games",
                 description=f"Symphony No. 9 with {num_players} players, {len(found)} games, seats: {seats}",
                 data_format=DATA_FORMAT,
@@ -136,18 +138,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seats", default=ALL, help="all, winners, or seat numbers separated by commas (default: all)")
     add_option_arguments(parser, PRESENTATION_NAMES, "observations and rewards")
     chosen = parser.parse_args(arguments)
-    try:
-        made = export(
-            [records.load(file) for file in chosen.files],
-            chosen.dataset,
-            seats=chosen.seats,
-            **read_options(chosen, PRESENTATION_NAMES),
-        )
-    except (ValueError, OSError) as error:
-        print(f"minari: {error}", file=sys.stderr)
-        return WRONG_USE
+    return run("minari", lambda: _export_files(chosen))
+
+
+def _export_files(chosen: argparse.Namespace) -> None:
+    games = [records.load(file) for file in chosen.files]
+    made = export(games, chosen.dataset, seats=chosen.seats, **read_options(chosen, PRESENTATION_NAMES))
     print(f"{made.id}: {made.total_episodes} episodes, {made.total_steps} decisions, in {made.storage.data_path}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from symphony9_env.actions import NAMES, num_actions
 from symphony9_env.compilation import as_python
 from symphony9_env.engine import MAX_DECISIONS, SEATS
+from symphony9_env.names import agent_name
 from symphony9_env.options import OPTION_FIELDS, make_options
 from symphony9_env.records import Record, make_record
 from symphony9_env.rewards import compute_rewards
@@ -189,7 +190,7 @@ class Symphony9State(pyspiel.State):
         if not self.is_dealt:
             return "before the deal"
         deal_name = "resampled deal" if self.seed is None else f"deal {self.seed}"
-        return f"{deal_name}: " + ", ".join(f"player_{player} {NAMES[action]}" for player, action in self.moves)
+        return f"{deal_name}: " + ", ".join(f"{agent_name(player)} {NAMES[action]}" for player, action in self.moves)
 
 
 def _format_public_setup(states: States) -> str:
@@ -237,17 +238,17 @@ class Observer:
 
     def string_from(self, state: Symphony9State, player: int) -> str:
         if not state.is_dealt:
-            return f"player_{player} before the deal"
+            return f"{agent_name(player)} before the deal"
         if not self._perfect_recall:
             return describe(seat_view(state.states, 0, player, self._ledger))
         tokens, tiles = _find_revealed(state.states)
         moves = (
-            f"player_{mover} {'closes a hand' if action is None else NAMES[action]}"
+            f"{agent_name(mover)} {'closes a hand' if action is None else NAMES[action]}"
             for mover, action in see_moves(state.states, 0, state.moves, player)
         )
         return (
-            f"player_{player}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\nbot tiles: {tiles.tolist()}\n"
-            f"moves: {', '.join(moves)}"
+            f"{agent_name(player)}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\n"
+            f"bot tiles: {tiles.tolist()}\nmoves: {', '.join(moves)}"
         )
 
 

@@ -24,6 +24,7 @@ from symphony9_env.action_parser import parse_action, parse_speech
 from symphony9_env.actions import ANNOUNCE
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, SeenEvent, opening_events, see
+from symphony9_env.names import agent_name
 from symphony9_env.options import OptionValues
 from symphony9_env.records import Record
 from symphony9_env.rules.state import OVER
@@ -69,7 +70,7 @@ class Symphony9TextEnv(ta.Env):
             number = parse_action(action, self._view(seat).legal)
         except ValueError as error:
             if self.state.set_invalid_move(str(error)):
-                self._end({seat: -1.0}, f"player_{seat} gave no legal action")
+                self._end({seat: -1.0}, f"{agent_name(seat)} gave no legal action")
             else:
                 self._ask(f"\n\nYour answer was not understood: {error}")
         else:
@@ -84,7 +85,7 @@ class Symphony9TextEnv(ta.Env):
     def _make_prompt(self, player_id: int, game_state: dict[str, Any]) -> str:
         discussion = self.game.options.variant.discussion
         rules = summarize_rules(self.state.num_players, discussion)
-        return f"{rules}\n\nYou are player_{player_id}. {HOW_TO_ANSWER}{HOW_TO_TALK if discussion else ''}"
+        return f"{rules}\n\nYou are {agent_name(player_id)}. {HOW_TO_ANSWER}{HOW_TO_TALK if discussion else ''}"
 
     def _ask(self, more: str = "") -> None:
         seat = self.game.deciding_seat
@@ -107,8 +108,7 @@ class Symphony9TextEnv(ta.Env):
 
     def _continue(self) -> None:
         if self.game.states["phase"][0] == OVER:
-            ranks = {seat: self.game.infos[agent]["rank"] for seat, agent in enumerate(self.game.possible_agents)}
-            winners = [f"player_{seat}" for seat, rank in ranks.items() if rank == 1]
+            winners = [agent for agent, info in self.game.infos.items() if info["rank"] == 1]
             self._end(dict(enumerate(self.game.rewards.values())), f"{' and '.join(winners)} won")
         else:
             self._ask()

@@ -88,19 +88,13 @@ def major_patron(game: Game, musician: int) -> int:
 @rule
 def has_furniture(game: Game, player: int) -> bool:
     """Return whether a player has furniture left."""
-    for token in range(NUM_FURNITURE):
-        if game.furniture[player, token]:
-            return True
-    return False
+    return game.furniture[player].any()
 
 
 @rule
 def num_furniture_sold(game: Game, player: int) -> int:
     """Return how many tokens a player has sold; one paid into a concert counts as sold (R14)."""
-    sold = 0
-    for token in range(NUM_FURNITURE):
-        sold += 1 - game.furniture[player, token]
-    return sold
+    return NUM_FURNITURE - game.furniture[player].sum()
 
 
 @rule

@@ -136,19 +136,13 @@ def _pay_contributions(game: Game) -> None:
 @rule
 def gave_most(game: Game, player: int) -> bool:
     """Return whether a player gave most, or tied for it; the bot does not count (R4, R6)."""
-    for other in range(game.num_players):
-        if game.contribution[other] > game.contribution[player]:
-            return False
-    return True
+    return game.contribution[player] == game.contribution[: game.num_players].max()
 
 
 @rule
 def gave_least(game: Game, player: int) -> bool:
     """Return whether a player gave least, or tied for it; the bot does not count (R6)."""
-    for other in range(game.num_players):
-        if game.contribution[other] < game.contribution[player]:
-            return False
-    return True
+    return game.contribution[player] == game.contribution[: game.num_players].min()
 
 
 @rule

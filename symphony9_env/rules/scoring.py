@@ -16,10 +16,8 @@ from symphony9_env.rules.state import NUM_FURNITURE, NUM_LEVELS, NUM_MUSICIANS, 
 
 # A score sheet's columns: each musician's scoring tile, then the rest.
 SOURCES: Final[tuple[str, ...]] = (*MUSICIANS, "furniture", "money", "last_works")
-FURNITURE: Final = NUM_MUSICIANS
-MONEY: Final = FURNITURE + 1
-LAST_WORKS: Final = MONEY + 1
 NUM_SOURCES: Final = len(SOURCES)
+FURNITURE, MONEY, LAST_WORKS = range(NUM_MUSICIANS, NUM_SOURCES)
 
 MONEY_PER_POINT = 3
 
@@ -38,19 +36,13 @@ OTHER_TILES: Final = SCORING_METHODS.index("own compositions of other colours")
 @rule
 def num_tiles(game: Game, board: int) -> int:
     """Return how many composition tiles a board has."""
-    tiles = 0
-    for musician in range(game.num_musicians):
-        tiles += game.compositions[board, musician]
-    return tiles
+    return game.compositions[board].sum()
 
 
 @rule
 def num_dead(game: Game) -> int:
     """Return how many musicians are dead."""
-    dead = 0
-    for musician in range(game.num_musicians):
-        dead += game.dead[musician]
-    return dead
+    return game.dead.sum()
 
 
 @rule

@@ -16,7 +16,6 @@ from symphony9_env.rules.state import (
     NONE,
     NUM_BOARDS,
     NUM_CLASSES,
-    NUM_LEVELS,
     NUM_MUSICIANS,
     NUM_ROUNDS,
     TAKE_FREE,
@@ -68,12 +67,10 @@ def _copy_player_count_rules(game: Game, contents: Any) -> None:
     game.has_bot = contents.has_bot
     game.discussion = contents.discussion
     game.limit = contents.limit
-    for concert_class in range(NUM_CLASSES):
-        game.class_from[concert_class] = contents.class_from[concert_class]
-        game.class_to[concert_class] = contents.class_to[concert_class]
-        game.income[concert_class] = contents.income[concert_class]
-        for tile in range(NUM_BOT_TILES):
-            game.bot_tile_set[tile, concert_class] = contents.bot_tile_set[tile, concert_class]
+    game.class_from[:] = contents.class_from
+    game.class_to[:] = contents.class_to
+    game.income[:] = contents.income
+    game.bot_tile_set[:] = contents.bot_tile_set
 
 
 @rule
@@ -129,8 +126,7 @@ def _deal_scoring_tiles(game: Game, contents: Any, stream: Any) -> None:
 def _place_scoring_tile(game: Game, contents: Any, musician: int, tile: int) -> None:
     game.scoring_tile[musician] = tile
     game.scoring_method[musician] = contents.tile_method[tile]
-    for level in range(NUM_LEVELS):
-        game.scoring_points[musician, level] = contents.tile_points[tile, level]
+    game.scoring_points[musician] = contents.tile_points[tile]
 
 
 @rule
@@ -147,9 +143,8 @@ def _lay_tracks(game: Game, contents: Any, stream: Any) -> None:
         if not contents.random_tracks:
             board, side = musician, 0
         game.track_length[musician] = contents.board_length[board, side]
-        for space in range(contents.board_length[board, side]):
-            game.track_reputations[musician, space] = contents.board_reputations[board, side, space]
-            game.track_cubes[musician, space] = contents.board_cubes[board, side, space]
+        game.track_reputations[musician] = contents.board_reputations[board, side]
+        game.track_cubes[musician] = contents.board_cubes[board, side]
 
 
 @rule

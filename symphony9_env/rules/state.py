@@ -37,39 +37,37 @@ MAX_STARTING_CUBES: Final = 2
 NONE: Final = -1  # no musician, no token, no amount
 SIXTHS: Final = 6  # points are counted in sixths: halves and thirds occur (R11)
 
-# The phases in which players decide, in the order of a round.
-TAKE_FREE: Final = 0  # two cubes, free
-TAKE_FOR_BOT: Final = 1  # two cubes for the bot (2 players)
-BUY_4: Final = 2
-BUY_8: Final = 3
-DISCUSS: Final = 4  # announce an amount (option)
-CONTRIBUTE: Final = 5  # close a hand
-KEEP_CUBE: Final = 6  # bonus of a low class concert
-TAKE_BONUS: Final = 7  # bonus of a high class concert
-GIVE_UP: Final = 8  # penalty of a failed concert
-SELL_LAST: Final = 9  # after round six
-OVER: Final = 10
+# What players decide, in the order of a round: one decision for each phase.
 DECISIONS: Final[tuple[str, ...]] = (
-    "take",
-    "take_for_bot",
+    "take",  # two cubes, free
+    "take_for_bot",  # two cubes for the bot (2 players)
     "buy_4",
     "buy_8",
-    "announce",
-    "bid",
-    "keep",
-    "bonus",
-    "discard",
-    "sell",
+    "announce",  # an amount (option)
+    "bid",  # close a hand
+    "keep",  # bonus of a low class concert
+    "bonus",  # bonus of a high class concert
+    "discard",  # penalty of a failed concert
+    "sell",  # after round six
     "over",
 )
+(
+    TAKE_FREE,
+    TAKE_FOR_BOT,
+    BUY_4,
+    BUY_8,
+    DISCUSS,
+    CONTRIBUTE,
+    KEEP_CUBE,
+    TAKE_BONUS,
+    GIVE_UP,
+    SELL_LAST,
+    OVER,
+) = range(len(DECISIONS))
 
 # How a concert ended: its class, or why it failed.
-LOW: Final = 0
-MEDIUM: Final = 1
-HIGH: Final = 2
-TOO_LITTLE: Final = 3
-TOO_MUCH: Final = 4
 OUTCOMES: Final[tuple[str, ...]] = (*CLASSES, "too little", "too much")
+LOW, MEDIUM, HIGH, TOO_LITTLE, TOO_MUCH = range(len(OUTCOMES))
 
 _i1, _i2 = np.int8, np.int16
 _PER_BOARD: Final = (NUM_BOARDS,)

@@ -18,7 +18,7 @@ from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents import Agent, Card, ExternalAgent, registry, save_policy
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.arena import benchmark, tournament
-from symphony9_env.arena.console import run
+from symphony9_env.arguments import run
 from tests.agents.test_protocol import random_weights
 
 FIVE_LINES = '''"""The first choice that takes a cube; else the first of all."""

@@ -14,9 +14,8 @@ import pytest
 from symphony9_env import records
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.arena import tournament
-from symphony9_env.arena.console import run
 from symphony9_env.arena.games_csv import COLUMNS
-from symphony9_env.arguments import split_names
+from symphony9_env.arguments import run, split_names
 from symphony9_env.options import Variant
 from tests.agents.test_external import LOWEST, write_script
 from tests.agents.test_protocol import random_weights
@@ -302,7 +301,7 @@ def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
 
 
 def test_records_say_which_agent_a_label_stands_for(tmp_path: Path) -> None:
-    players = tournament.make_agents("one=random,greedy", 2, 0, 1)
+    players = tournament.make_agents(["one=random", "greedy"], 2, 0, 1)
     made = tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1)
     made.play(2)
     seats = records.load(tmp_path / "t" / "records" / "game-0.json")["players"]

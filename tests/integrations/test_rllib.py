@@ -24,8 +24,8 @@ from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
 from symphony9_env import actions, agents, records, symphony9_v0
 from symphony9_env.agents.policy import PolicyAgent
-from symphony9_env.arena.console import run
 from symphony9_env.arena.matches import win_rate_against
+from symphony9_env.arguments import run
 from symphony9_env.batched import BatchedGames
 from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
 from symphony9_env.options import Variant

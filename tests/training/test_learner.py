@@ -20,7 +20,7 @@ from training.behaviour_cloning import collect_demonstrations, fit
 from training.checkpoints import RunFolder
 from training.config import Settings, parse_settings
 from training.network import export_weights, make_card, set_weights
-from training.train import make_env, make_model, train
+from training.train import make_model, train
 from training.vec_env import SelfPlayVecEnv
 
 TINY: dict[str, Any] = {
@@ -40,7 +40,7 @@ def settings(**changes: Any) -> Settings:
 
 
 def make(tmp_path: Path, chosen: Settings) -> tuple[SelfPlayVecEnv, Any]:
-    env = make_env(chosen, tmp_path)
+    env = SelfPlayVecEnv(chosen, tmp_path)
     model = make_model(chosen, env)
     env.pool.set_latest(make_card(chosen, {}), export_weights(model.policy))
     return env, model
@@ -69,7 +69,7 @@ def test_the_saved_network_computes_what_the_trained_one_does(tmp_path: Path, ne
     assert saved_value is not None
     np.testing.assert_allclose(saved_value, value.numpy(), atol=1e-4)
     assert np.ptp(logits.numpy()) > 0.1
-    other = make_model(chosen, make_env(chosen, tmp_path))
+    other = make_model(chosen, SelfPlayVecEnv(chosen, tmp_path))
     set_weights(other.policy, *agents.load_policy(path))
     for name, values in export_weights(other.policy).items():
         assert np.array_equal(values, export_weights(model.policy)[name])
@@ -220,7 +220,7 @@ def test_the_pool_prefers_snapshots_that_still_beat_the_learner(tmp_path: Path) 
     assert pool.probabilities()[-3] == 0
     env.reset()
     state = pool.state_dict()
-    restored = make_env(chosen, tmp_path).pool
+    restored = SelfPlayVecEnv(chosen, tmp_path).pool
     restored.load_state_dict(state)
     assert restored.state_dict() == state
 

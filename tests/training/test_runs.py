@@ -17,13 +17,14 @@ import torch
 import yaml
 
 from symphony9_env import agents, files
-from symphony9_env.arena.console import run
 from symphony9_env.arena.matches import win_rate_against
+from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.training.test_learner import TINY, settings
 from training import train
 from training.callbacks import TrainingCallback
 from training.checkpoints import RunFolder, read_checkpoint
+from training.vec_env import SelfPlayVecEnv
 
 ROOT = Path(__file__).parent.parent.parent
 LEARNING_STEPS = 80_000
@@ -190,13 +191,13 @@ def test_bad_input_is_one_line(straight: RunFolder, tmp_path: Path, capsys: pyte
 
 
 def test_a_run_can_start_from_a_saved_policy(straight: RunFolder, tmp_path: Path) -> None:
-    model: Any = train.make_model(settings(start_from=str(straight.last)), train.make_env(settings(), tmp_path))
+    model: Any = train.make_model(settings(start_from=str(straight.last)), SelfPlayVecEnv(settings(), tmp_path))
     assert np.array_equal(
         model.policy.mlp_extractor.weights["first_weight"].detach().numpy(), weights(straight.last)["first.weight"]
     )
     other = settings(start_from=str(straight.last), network={"hidden": [9, 9, 9]})
     with pytest.raises(ValueError, match="differs from this run"):
-        train.make_model(other, train.make_env(other, tmp_path))
+        train.make_model(other, SelfPlayVecEnv(other, tmp_path))
 
 
 def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
