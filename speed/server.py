@@ -25,7 +25,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from symphony9_env.arena.console import Parser, positive_int, run
+from symphony9_env.arena.console import positive_int
+from symphony9_env.arguments import Parser, run
 
 PROG: Final = "python -m speed.server"
 OPPONENTS: Final = ("planner", "investor", "greedy")
@@ -102,9 +103,7 @@ class Connection:
 @contextmanager
 def running(*command: str, text: str = "") -> Iterator[tuple[int, str]]:
     """Run a server while the block lasts; yield its port and the host's token."""
-    process = subprocess.Popen(
-        [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -232,8 +231,8 @@ async def get_message(port: int, host_token: str) -> Any:
 
 def format_sample(name: str, sample: Sample) -> str:
     """Return a line with a sample's figures."""
-    median, high = sample.quantile(0.5), sample.quantile(0.99)
-    return f"{name:34} {len(sample.times):6,} moves {sample.rate():7,.0f}/s  median {median:6.1f} ms  99 % {high:6.1f} ms"
+    waits = f"median {sample.quantile(0.5):6.1f} ms  99 % {sample.quantile(0.99):6.1f} ms"
+    return f"{name:34} {len(sample.times):6,} moves {sample.rate():7,.0f}/s  {waits}"
 
 
 def main() -> None:
@@ -262,9 +261,7 @@ def main() -> None:
         if chosen.thinkers:
             with running(*play_command, f"{folder}/thinkers") as (port, token):
                 asyncio.run(get_message(port, token))
-                sample = asyncio.run(
-                    measure_thinkers(port, token, chosen.thinkers, chosen.seconds, chosen.think)
-                )
+                sample = asyncio.run(measure_thinkers(port, token, chosen.thinkers, chosen.seconds, chosen.think))
             print(format_sample(f"{chosen.thinkers} players who think {chosen.think:g} s", sample))
 
 

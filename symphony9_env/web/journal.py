@@ -153,7 +153,7 @@ def read_entries(path: Path) -> list[Entry]:
 def _parse_line(line: bytes) -> Entry | None:
     try:
         entry: Any = json.loads(line)
-        is_entry = isinstance(entry["table"], str) and isinstance(entry["turn"], int) and isinstance(entry["move"], list)
+        kinds = [type(entry[name]) for name in ("table", "turn", "move")]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return entry if is_entry else None
+    return entry if kinds == [str, int, list] else None

@@ -67,7 +67,13 @@ class Permissions:
 
     def check_file(self, path: str, max_size: int) -> None:
         """Raise an error if a file may not be read: reading a pipe or a device might never end."""
-        found = Path(os.path.realpath(path))
+        try:
+            self._check_file(path, Path(os.path.realpath(path)), max_size)
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", "this is no file name")
+            raise RequestError(422, f"{path}: can't be read ({reason})") from None
+
+    def _check_file(self, path: str, found: Path, max_size: int) -> None:
         if self.folders is not None and not any(found.is_relative_to(folder.resolve()) for folder in self.folders):
             allowed = ", ".join(map(str, self.folders))
             raise RequestError(403, f"{path}: files are read only from {allowed} (symphony9 play --files FOLDER)")

@@ -14,18 +14,20 @@ from itertools import count
 
 @dataclass(order=True)
 class _Job:
-    start: float  # the time that its table has used up when it begins, compared with the other tables
+    finish: float  # the time that its table will have used, if this choice takes as long as the one before
     number: int
+    start: float = field(compare=False)  # the time that its table has used
     table: str = field(compare=False)
     choose: Callable[[], int] = field(compare=False)
     choice: Future[int] = field(compare=False)
 
 
 class Workers:
-    """A bounded number of threads. The next choice is that of the table whose agents have taken least time so far.
+    """A bounded number of threads. The next choice is that of the table which will have used least time after it.
 
-    This is start-time fair queueing. A table that has not asked for a while counts as having used as much as the one
-    that is being served, so it can't save up time. Threads are not waited for when the program ends.
+    This is fair queueing: tables get equal shares of the time, and short choices come before long ones. A table that
+    has not asked for a while counts as having used as much as the one that is being served, so it can't save up time.
+    Threads are not waited for when the program ends.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -33,7 +35,8 @@ class Workers:
         self._num_threads = 0
         self._num_idle = 0
         self._now = 0.0  # the start of the job that began last
-        self._used: dict[str, float] = {}  # by table: the end of its last job
+        self._used: dict[str, float] = {}  # by table: the time that it has used, unless that is less than `_now`
+        self._duration: dict[str, float] = {}  # by table: of its last job
         self._jobs: list[_Job] = []
         self._numbers = count()
         self._changed = threading.Condition()
@@ -43,7 +46,8 @@ class Workers:
         choice: Future[int] = Future()
         with self._changed:
             start = max(self._now, self._used.get(table, 0.0))
-            heapq.heappush(self._jobs, _Job(start, next(self._numbers), table, choose, choice))
+            finish = start + self._duration.get(table, 0.0)
+            heapq.heappush(self._jobs, _Job(finish, next(self._numbers), start, table, choose, choice))
             if not self._num_idle and self._num_threads < self.max_threads:
                 self._num_threads += 1
                 threading.Thread(target=self._work, daemon=True, name=f"agents-{self._num_threads}").start()
@@ -61,7 +65,8 @@ class Workers:
             except Exception as error:
                 job.choice.set_exception(error)
             with self._changed:
-                self._used[job.table] = job.start + time.monotonic() - begun
+                self._duration[job.table] = time.monotonic() - begun
+                self._used[job.table] = job.start + self._duration[job.table]
 
     def _next_job(self) -> _Job:
         with self._changed:

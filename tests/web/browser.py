@@ -28,7 +28,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 def running(app: ASGIApp, port: int = 0, connections: Connections | None = None) -> Iterator[str]:
     """Run a server while the block lasts; yield its address."""
     listener: socket.socket = listen("127.0.0.1", port)
-    server = make_server(app, connections or Connections())
+    server = make_server(app, Connections() if connections is None else connections)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

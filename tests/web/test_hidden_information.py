@@ -12,8 +12,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from symphony9_env.actions import is_bid
 from symphony9_env.rules.state import game_at
-from tests.properties.test_secrets import change_secrets
 from symphony9_env.web.tables import Permissions
+from tests.properties.test_secrets import change_secrets
 from tests.web.api import bearer, choices_of, create_table, get_seat, move, run_server
 
 
@@ -95,7 +95,7 @@ def test_the_reason_why_an_agent_could_not_move_is_only_logged(
     )
     with run_server(tmp_path / "games", permissions=Permissions(external_agents=True)) as (client, store):
         tokens = create_table(client, store, None, f"{agent}:choose", None, seed=1)
-        while store.tables["0001"].problem is None:
+        while store.tables["0001"].agent_problem is None:
             for token in tokens:
                 message = get_seat(client, token)
                 if choices_of(message):
