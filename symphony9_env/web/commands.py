@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from symphony9_env import agents
-from symphony9_env.replay.commands import add_watch_options, export_page, make_chosen_page
+from symphony9_env.replay.commands import add_watch_options, export_page, read_chosen_replays
+from symphony9_env.replay.html_export import make_page
 from symphony9_env.web import DEFAULT_PORT, GAMES_FOLDER, LOOPBACK, MAX_CONNECTIONS, MAX_PER_ADDRESS, MAX_PLAYOUTS
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _watch(chosen: argparse.Namespace) -> None:
     from symphony9_env.web.app import make_watch_app
     from symphony9_env.web.server import format_address, is_loopback, listen, serve
 
-    page = make_chosen_page(chosen)
+    page = make_page(read_chosen_replays(chosen))
     listener = listen(chosen.host, chosen.port)
     _print_warning(is_loopback(listener))
     link = f"{format_address(listener)}/"

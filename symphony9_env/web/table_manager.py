@@ -52,7 +52,6 @@ class TableManager:
         self._held: set[str] = set()  # ids of tables whose agents wait until moves can be saved again
         self._workers = Workers(NUM_WORKERS)
         self._external_workers = Workers(NUM_EXTERNAL_WORKERS)
-        self._are_scripts_compiled = False
 
     # Pages.
 
@@ -162,7 +161,7 @@ class TableManager:
 
     async def wait_for_agent_moves(self, table: Table) -> None:
         """Let the agents move if one is to decide; wait for their moves at most `MAX_WAIT` seconds."""
-        if self._are_scripts_compiled and table.has_only_scripts:
+        if table.has_only_scripts:
             await self._play_agent_moves(table)  # takes microseconds and does not give way to another request
         elif (task := self.start_agent_moves(table)) is not None:
             await asyncio.wait([task], timeout=MAX_WAIT)
@@ -193,13 +192,10 @@ class TableManager:
 
     async def _choose(self, agent: Agent, table: Table) -> int:
         """Return an agent's choice: scripts choose at once, search and external agents in a thread."""
-        is_script = isinstance(agent, ScriptedAgent)
-        if is_script and self._are_scripts_compiled:
+        if isinstance(agent, ScriptedAgent):
             return agent.choose(table.env)
         workers = self._external_workers if isinstance(agent, ExternalAgent) else self._workers
-        choice = await workers.run(table.id, lambda: agent.choose(table.env))
-        self._are_scripts_compiled |= is_script
-        return choice
+        return await workers.run(table.id, lambda: agent.choose(table.env))
 
     def _report_failure(self, table: Table) -> None:
         """Log the error that is being handled, and inform the people at the table that the agent could not move.

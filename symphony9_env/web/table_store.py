@@ -28,7 +28,16 @@ from symphony9_env.options import check_seed, draw_seed
 from symphony9_env.replay.events import replay_with_events
 from symphony9_env.rules.chance import MAX_SEED
 from symphony9_env.web.journal import Entry, Journal, list_files, read_entries
-from symphony9_env.web.tables import TOKEN_BYTES, Permissions, RequestError, Seat, Table, make_agents, make_table
+from symphony9_env.web.tables import (
+    TOKEN_BYTES,
+    Permissions,
+    RequestError,
+    Seat,
+    Table,
+    compile_rules,
+    make_agents,
+    make_table,
+)
 
 MAX_TABLES: Final = 1000
 SEATS_FORMAT: Final = "symphony9-seats/1"
@@ -186,6 +195,7 @@ def _load(path: Path, entries: Sequence[Entry], permissions: Permissions) -> Tab
     if not re.fullmatch(r"\d{4,}", table_id):
         raise ValueError("the name of the file must begin with a number of at least four digits")
     record = records.load(path.with_name(f"{table_id}.json"))
+    compile_rules()
     num_saved = len(record["actions"])
     _add_moves(record, entries)
     env, events = _replay_to_end(record, stored["components"])

@@ -230,12 +230,13 @@ def make_table(table_id: str, seed: int, request: Any, permissions: Permissions)
 
 @cache
 def compile_rules() -> None:
-    """Play a game and show it, so that the compiler does not keep everybody waiting in the middle of the first one."""
+    """Play a game between scripts and show it, so that nobody waits for the compiler in the middle of the first one."""
     env = RawEnv(num_players=2)
     env.reset(seed=0)
+    agent = ScriptedAgent("planner", seed=0)
     table = Table("", env, [Seat("", None, "token"), Seat("", None, None)], {}, [opening_events(env.states)])
     while not table.is_over:
-        table.play(int(env.action_mask.argmax()))
+        table.play(agent.choose(env))
     table.message(0)
     table.record()
 
