@@ -101,8 +101,8 @@ class Connection:
 
 
 @contextmanager
-def running(*command: str, text: str = "") -> Iterator[tuple[int, str]]:
-    """Run a server while the block lasts; yield its port and the host's token."""
+def running(*command: str, text: str = "") -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """Run a server while the block lasts; yield its process, its port and the host's token."""
     process = subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -117,7 +117,7 @@ def running(*command: str, text: str = "") -> Iterator[tuple[int, str]]:
             output += line
         found = re.search(r"http://127\.0\.0\.1:(\d+)/#(\S+)", output)
         assert found is not None
-        yield int(found[1]), found[2]
+        yield process, int(found[1]), found[2]
     finally:
         process.terminate()
         process.communicate()
@@ -249,17 +249,17 @@ def main() -> None:
         play_command = ["-m", "symphony9_env.cli", "play", "--no-browser", "--port", "0", "--games"]
         ratios = []
         for number in range(chosen.rounds):
-            with running(*play_command, f"{folder}/{number}") as (port, token):
+            with running(*play_command, f"{folder}/{number}") as (_, port, token):
                 message = asyncio.run(get_message(port, token))
                 sample = asyncio.run(measure_players(port, token, chosen.players, chosen.games))
-            with running("-c", BASELINE, text=json.dumps(message)) as (port, _):
+            with running("-c", BASELINE, text=json.dumps(message)) as (_, port, _):
                 baseline = asyncio.run(measure_baseline(port, chosen.players, 100))
             ratios.append(sample.rate() / baseline.rate())
             print(format_sample(f"{chosen.players} players at once", sample), flush=True)
             print(format_sample("  bare Starlette application", baseline), flush=True)
         print(f"server / bare application: {statistics.median(ratios):.2f}")
         if chosen.thinkers:
-            with running(*play_command, f"{folder}/thinkers") as (port, token):
+            with running(*play_command, f"{folder}/thinkers") as (_, port, token):
                 asyncio.run(get_message(port, token))
                 sample = asyncio.run(measure_thinkers(port, token, chosen.thinkers, chosen.seconds, chosen.think))
             print(format_sample(f"{chosen.thinkers} players who think {chosen.think:g} s", sample))

@@ -278,14 +278,18 @@ async def _move(request: Request) -> Response:
     manager.play_for_person(table, seat, body.get("action"), body.get("turn"))
     await manager.wait_for_agent_moves(table)
     await manager.wait_until_written(table)
-    return JSONResponse(table.message(seat))
+    return _make_answer(table, seat)
 
 
 async def _rename(request: Request) -> Response:
     manager, table, seat = _find_seat(request)
     await manager.rename(table, seat, (await _read_body(request)).get("name"))
     await manager.wait_until_written(table)
-    return JSONResponse(table.message(seat))
+    return _make_answer(table, seat)
+
+
+def _make_answer(table: Table, seat: int) -> Response:
+    return Response(table.encode_message(seat), media_type="application/json")
 
 
 async def _send_changes(socket: WebSocket) -> None:
@@ -323,6 +327,6 @@ async def _send_messages(socket: WebSocket, manager: TableManager, table: Table,
     while manager.store.tables.get(table.id) is table:
         change = manager.next_change(table)  # obtained before sending, so that no change in the meantime is missed
         if manager.is_written(table):  # otherwise the change follows when it is
-            await socket.send_json(table.message(seat))
+            await socket.send_text(table.encode_message(seat))
         await change.wait()
     await socket.close(4410, "the host has closed this game")

@@ -27,9 +27,9 @@ def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     play.add_argument("--seed", type=int, help="seed of the deals; drawn at random unless given here or on the page")
     play.add_argument(
         "--allow-external-agents",
-        action="store_true",
-        help="allow agents that run code from outside this package (module:attribute, stdio:, http) "
-        "even if other machines can reach the server",
+        action=argparse.BooleanOptionalAction,
+        help="whether to allow agents that run code from outside this package (module:attribute, stdio:, http); "
+        "by default only if no other machine can reach the server",
     )
     play.add_argument(
         "--files",
@@ -109,7 +109,7 @@ def _read_permissions(chosen: argparse.Namespace, is_private: bool) -> Permissio
     from symphony9_env.web.tables import Permissions
 
     return Permissions(
-        external_agents=is_private or chosen.allow_external_agents,
+        external_agents=is_private if chosen.allow_external_agents is None else chosen.allow_external_agents,
         max_playouts=chosen.max_playouts,
         folders=(Path.cwd(), *chosen.files),
     )

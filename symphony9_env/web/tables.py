@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,6 +119,7 @@ class Table:
         self.num_saved = 0  # moves in the record on disk
         # By seat: what the person there may see.
         self.logs: dict[int, list[LogLine]] = {number: [] for number, seat in enumerate(seats) if seat.token}
+        self._encoded: dict[int, tuple[Any, str]] = {}  # by seat: its last message, and what it depends on
         self._agents = seat_agents
         self._event_buffer = env.event_buffer = EventBuffer()
         for move_events in events:
@@ -194,6 +196,14 @@ class Table:
             "view": seat_json(seat_view(self.env.states, 0, seat)),
             "log": self.logs[seat],
         }
+
+    def encode_message(self, seat: int) -> str:
+        """Return a seat's message as JSON. The answer to a move and the windows of a seat share it."""
+        key = (self.turn, self.agent_problem, *(player.name for player in self.seats))
+        if self._encoded.get(seat, (None, ""))[0] != key:
+            text = json.dumps(self.message(seat), ensure_ascii=False, separators=(",", ":"))
+            self._encoded[seat] = key, text
+        return self._encoded[seat][1]
 
     def record(self) -> records.Record:
         """Return the game's record, with the players."""

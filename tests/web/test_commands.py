@@ -130,7 +130,12 @@ def test_bad_input_is_reported_in_one_line(
 
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
-    [([], True), (["--host", "0.0.0.0"], False), (["--host", "0.0.0.0", "--allow-external-agents"], True)],
+    [
+        ([], True),
+        (["--no-allow-external-agents"], False),
+        (["--host", "0.0.0.0"], False),
+        (["--host", "0.0.0.0", "--allow-external-agents"], True),
+    ],
 )
 def test_external_agents_are_allowed_on_loopback_or_by_option(
     arguments: list[str], allowed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
