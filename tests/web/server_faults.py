@@ -28,7 +28,7 @@ from symphony9_env.web.table_store import TableStore
 
 PROG: Final = "python -m tests.web.server_faults"
 COMMAND: Final = ("-m", "symphony9_env.cli", "play", "--no-browser", "--port", "0", "--games")
-NUM_PLAYERS: Final = 10
+NUM_PLAYERS: Final = 5
 CUTS_PER_SERVER: Final = 10  # then a new server begins with an empty folder
 Process = subprocess.Popen[str]
 Answered = dict[str, int]  # by table: the number of moves in the last answer
@@ -83,8 +83,8 @@ def check(folder: Path, answered: Answered) -> int:
         store.close()
 
 
-def kill_servers(folder: Path, kills: int, rng: random.Random) -> int:
-    """Kill servers at random moments in the middle of games; return the number of moves checked."""
+def kill_servers(folder: Path, kills: int, rng: random.Random) -> None:
+    """Kill servers at random moments in the middle of games."""
 
     async def play_and_kill(process: Process, port: int, host: str, answered: Answered) -> None:
         async with playing(port, host, answered, rng):
@@ -99,7 +99,7 @@ def kill_servers(folder: Path, kills: int, rng: random.Random) -> int:
             asyncio.run(play_and_kill(process, port, host, answered))
         num_moves += check(games, answered)
         shutil.rmtree(games)
-    return num_moves
+        print(f"{number + 1} kills: {num_moves} moves looked for, none lost", flush=True)
 
 
 @contextmanager
@@ -113,8 +113,8 @@ def mounted(image: Path, folder: Path) -> Iterator[None]:
         subprocess.run(["umount", folder], check=True)
 
 
-def cut_power(folder: Path, cuts: int, rng: random.Random) -> int:
-    """Copy the disk of running servers at random moments and check the copies; return the number of moves checked."""
+def cut_power(folder: Path, cuts: int, rng: random.Random) -> None:
+    """Copy the disk of running servers at random moments and check the copies."""
     image, copy = folder / "disk", folder / "copy"
     subprocess.run(["truncate", "-s", "64M", image], check=True)
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
@@ -144,9 +144,10 @@ def cut_power(folder: Path, cuts: int, rng: random.Random) -> int:
         games = folder / "mounted" / "games"
         for first in range(0, cuts, CUTS_PER_SERVER):
             with running(*COMMAND, str(games)) as (process, port, host):
-                num_moves += asyncio.run(play_and_copy(process, port, host, min(CUTS_PER_SERVER, cuts - first)))
+                num_cuts = min(CUTS_PER_SERVER, cuts - first)
+                num_moves += asyncio.run(play_and_copy(process, port, host, num_cuts))
             shutil.rmtree(games)
-    return num_moves
+            print(f"{first + num_cuts} power cuts: {num_moves} moves looked for, none lost", flush=True)
 
 
 def main() -> None:
@@ -158,11 +159,9 @@ def main() -> None:
     chosen = parser.parse_args()
     rng = random.Random(chosen.seed)
     with tempfile.TemporaryDirectory() as folder:
-        if chosen.kills:
-            print(f"{chosen.kills} kills: {kill_servers(Path(folder), chosen.kills, rng)} moves looked for, none lost")
+        kill_servers(Path(folder), chosen.kills, rng)
         if chosen.power_cuts:
-            num_moves = cut_power(Path(folder), chosen.power_cuts, rng)
-            print(f"{chosen.power_cuts} power cuts: {num_moves} moves looked for, none lost")
+            cut_power(Path(folder), chosen.power_cuts, rng)
 
 
 if __name__ == "__main__":
