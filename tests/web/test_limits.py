@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
@@ -23,11 +25,13 @@ from symphony9_env.agents.search import SearchAgent
 from symphony9_env.cli import main
 from symphony9_env.replay.player_names import clean_name, number_duplicates
 from symphony9_env.web import table_manager
-from symphony9_env.web.app import MAX_BODY, MAX_CLOSE_REASON, MAX_ERROR, shorten
+from symphony9_env.web.app import MAX_BODY, MAX_CLOSE_REASON, MAX_ERROR, make_app, shorten
+from symphony9_env.web.table_manager import TableManager
 from symphony9_env.web.table_store import TableStore
-from symphony9_env.web.tables import MAX_COMPONENTS_SIZE, Permissions
+from symphony9_env.web.tables import MAX_COMPONENTS_SIZE, Permissions, RequestError
 from tests.agents.test_protocol import random_weights
 from tests.web.api import bearer, choices_of, create_table, get_seat, move, run_server
+from tests.web.browser import Screen, chromium, running
 
 needs_posix = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices as files")
 BOARDS = "[bot]\ntiles = [[0, 1, 2], [1, 2, 3], [2, 3, 4]]\n"
@@ -169,6 +173,20 @@ def test_a_closed_table_has_a_complete_record_and_no_links(tmp_path: Path) -> No
         assert list(store.tables) == ["0002", "0003"]
 
 
+def test_the_host_closes_a_table_on_the_page(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    for _ in range(2):
+        store.create({"seats": [{"name": "Ann"}, {"agent": "planner"}]})
+    with running(make_app(store)) as address, chromium() as browser:
+        screen = Screen(browser, f"{address}/#{store.host_token}")
+        screen.page.on("dialog", lambda dialog: dialog.accept())
+        screen.page.get_by_role("button", name="Close game 0001").click()
+        expect(screen.page.get_by_text("Game 0001")).to_have_count(0)
+        expect(screen.page.get_by_text("Game 0002")).to_have_count(1)
+        assert screen.errors == []
+    assert list(store.tables) == ["0002"]
+
+
 def test_only_the_host_closes_tables(tmp_path: Path) -> None:
     with run_server(tmp_path) as (client, store):
         (token,) = create_table(client, store, None, "planner")
@@ -189,6 +207,19 @@ def test_a_table_whose_agent_is_choosing_can_be_closed(tmp_path: Path, monkeypat
         assert client.post("/api/tables/0001/close", json={}, headers=bearer(store.host_token)).status_code == 200
         hold.set()
     assert len(records.load(tmp_path / "0001.json")["actions"]) == turn
+
+
+def test_a_request_that_was_on_its_way_when_its_table_was_closed_is_refused(tmp_path: Path) -> None:
+    """It would be answered, but nothing would save it."""
+    with run_server(tmp_path) as (client, store):
+        create_table(client, store, None, "planner", seed=1)
+        table = store.tables["0001"]
+        client.post("/api/tables/0001/close", json={}, headers=bearer(store.host_token))
+        manager: TableManager = client.app.app.state.manager  # type: ignore[attr-defined]
+        with pytest.raises(RequestError, match="the host has closed this game"):
+            manager.play_for_person(table, 0, 0, 0)
+        with pytest.raises(RequestError, match="the host has closed this game"):
+            asyncio.run(manager.rename(table, 0, "Zoe"))
 
 
 # Names, errors and private files.
