@@ -64,8 +64,9 @@ def _match(said: str, choices: dict[str, int], legal: Collection[int]) -> int | 
     if plain in choices:
         return choices[plain]
     head, _, rest = plain.partition(" ")  # "3", or "3 take mozart" as in the list of legal actions
-    if head.isdecimal() and int(head) in legal and (not rest or rest == _normalize(NAMES[int(head)])):
-        return int(head)
+    number = int(head) if head.isdecimal() and len(head) < 10 else None  # Python refuses thousands of digits
+    if number is not None and number in legal and (not rest or rest == _normalize(NAMES[number])):
+        return number
     return None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import Field
 from typing import Any, Final, NoReturn
 
@@ -53,12 +53,11 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
 
 
-def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], title: str = "the game") -> None:
+def add_option_arguments(parser: argparse.ArgumentParser, names: Collection[str], title: str = "the game") -> None:
     """Add an argument for each of these options, with its help and default."""
     group = parser.add_argument_group(title)
-    wanted = tuple(names)
     for option in OPTION_FIELDS:
-        if option.name in wanted:
+        if option.name in names:
             add_option_argument(group, option)
 
 

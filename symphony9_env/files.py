@@ -72,18 +72,28 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Return the contents of a file; raise a ValueError if it is not a regular file or has more than `max_bytes`.
+    """Return the contents of a file; raise a ValueError if it is not a regular file or has more than `max_bytes`."""
+    with open_regular(path, max_bytes) as file:
+        return file.read(os.fstat(file.fileno()).st_size)
+
+
+def open_regular(path: str | os.PathLike[str], max_bytes: int) -> IO[bytes]:
+    """Open a file for reading; raise a ValueError if it is not a regular file or has more than `max_bytes`.
 
     A pipe or a device is refused at once: reading it might block or never end.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+    file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
+    try:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"{os.fspath(path)}: not a regular file")
         if status.st_size > max_bytes:
             raise ValueError(f"{os.fspath(path)}: has {status.st_size:,} bytes; at most {max_bytes:,} are read")
-        return file.read(status.st_size)
+    except ValueError:
+        file.close()
+        raise
+    return file
 
 
 def make_folder(path: str | os.PathLike[str], option: str = "--out") -> Path:

@@ -20,10 +20,11 @@ from dataclasses import Field, dataclass, field, fields
 from types import NoneType
 from typing import Any, Final, TypedDict, TypeVar, Unpack
 
-from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS, Components, load_components
+from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS
+from symphony9_env.components.tracks import Components, load_components
 from symphony9_env.rewards import REWARDS
 from symphony9_env.rules.chance import MAX_SEED, SEED_BITS
-from symphony9_env.suggestions import suggest
+from symphony9_env.suggestions import show, suggest
 
 TRACKS: Final = ("historical", "random")
 SCORING: Final = ("random", "A", "B")
@@ -173,12 +174,12 @@ def check_assignment(scoring: Any, num_players: int, name: str = "scoring") -> d
         raise ValueError(f"{name} must be a mapping from musicians to tile sides")
     rules = PLAYER_COUNT_RULES[num_players]
     if missing := [musician for musician in rules.musicians if musician not in scoring]:
-        raise ValueError(f"{name}={dict(scoring)!r}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")
+        raise ValueError(f"{name}={show(dict(scoring))}: no tile for {missing[0]!r}; needed: {_join(rules.musicians)}")
     if unknown := [musician for musician in scoring if musician not in rules.musicians]:
-        raise ValueError(f"{name}: {unknown[0]!r} is not in this game; needed: {_join(rules.musicians)}")
+        raise ValueError(f"{name}: {show(unknown[0])} is not in this game; needed: {_join(rules.musicians)}")
     for musician, tile in scoring.items():
         if not isinstance(tile, str) or tile not in rules.scoring_tiles:
-            raise ValueError(f"{name}[{musician!r}]={tile!r}; allowed: {_join(rules.scoring_tiles)}")
+            raise ValueError(f"{name}[{musician!r}]={show(tile)}; allowed: {_join(rules.scoring_tiles)}")
     numbers = [tile[0] for tile in scoring.values()]
     if repeated := [tile for tile in scoring.values() if numbers.count(tile[0]) > 1]:
         raise ValueError(f"{name}: tile number {repeated[0][0]} is given twice; each number once")
@@ -200,8 +201,6 @@ def draw_seed() -> int:
 
 def whole_number(value: Any) -> int | None:
     """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
-    if type(value) is int:
-        return value
     try:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -229,14 +228,11 @@ def parse_option(option: Field[Any], value: Any) -> Any:
 def check_option(option: Field[Any], value: Any) -> Any:
     """Return an option's value in the type of its default, or raise a ValueError that lists what is allowed."""
     kind, choices = type(option.default), option.metadata["choices"]
-    try:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         checked = _convert(value, kind)
-    except (TypeError, ValueError, OverflowError):
-        allowed = _list_choices(choices) or _ALLOWED[kind]
-        raise ValueError(f"{option.name}={value!r}; allowed: {allowed}") from None
-    if choices and checked not in choices:
-        raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices)}")
-    return checked
+        if not choices or checked in choices:
+            return checked
+    raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices) or _ALLOWED[kind]}")
 
 
 # What is allowed, in words, by the type of the default.

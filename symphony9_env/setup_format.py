@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,14 @@ from symphony9_env.components import (
     SCORING_TILES,
     SIDES,
     PlayerCountRules,
-    check_bot_tile,
-    check_track,
-    is_int_list,
     scoring_method,
 )
+from symphony9_env.components.tracks import check_bot_tile, check_track, is_int_list
 from symphony9_env.names import agent_name
 from symphony9_env.options import Variant, check_assignment, whole_number
 from symphony9_env.rules.setup import begin
 from symphony9_env.rules.state import BOX, NONE, NUM_ROUNDS, SIXTHS, States, game_at, new_states
+from symphony9_env.suggestions import show
 
 Box = NDArray[np.void]  # an array of one BOX value
 SetUp = dict[str, Any]
@@ -38,12 +37,9 @@ def pack_box(variant: Variant) -> Box:
     components = variant.load_components()
     box = np.zeros(1, BOX)
     contents = as_recarray(box)[0]
-    for name in ("num_players", "num_boards", "num_musicians", "has_bot", "limit"):
-        setattr(contents, name, getattr(rules, name))
+    for name in ("num_players", "num_boards", "num_musicians", "has_bot", "limit", "class_from", "class_to", "income"):
+        box[name] = getattr(rules, name)
     contents.discussion = variant.discussion
-    contents.class_from[:] = rules.class_from
-    contents.class_to[:] = rules.class_to
-    contents.income[:] = rules.income
     contents.bot_tile_set[:] = components.bot_tiles
     contents.starting_cubes[: rules.num_boards] = rules.starting_cubes
     contents.budget_tokens[:] = BUDGET_TOKENS
@@ -95,13 +91,8 @@ def read_setup(states: States, index: int) -> SetUp:
 
 
 def _read_track(game: Any, musician: int) -> list[list[int]]:
-    length = game.track_length[musician]
-    return [
-        [int(reputation), int(cubes)]
-        for reputation, cubes in zip(
-            game.track_reputations[musician, :length], game.track_cubes[musician, :length], strict=True
-        )
-    ]
+    spaces = np.stack([game.track_reputations[musician], game.track_cubes[musician]], axis=1)
+    return cast("list[list[int]]", spaces[: game.track_length[musician]].tolist())
 
 
 def write_setup(box: Box, states: States, index: int, setup: Any) -> None:
@@ -133,15 +124,14 @@ def check_setup(setup: Any, rules: PlayerCountRules) -> SetUp:
     if not isinstance(setup, Mapping):
         raise ValueError(f"setup: must be a mapping, not {type(setup).__name__}")
     needed = ["start_player", "tracks", "scoring", "budget", "starting_cubes"]
-    if rules.has_bot:
-        needed.append("bot_tiles")
+    needed += ["bot_tiles"] if rules.has_bot else []
     if missing := [name for name in needed if name not in setup]:
         raise ValueError(f"setup: {missing[0]!r} is missing; needed: {', '.join(needed)}")
     if unknown := [name for name in setup if name not in needed]:
-        raise ValueError(f"setup: unknown entry {unknown[0]!r}; needed: {', '.join(needed)}")
+        raise ValueError(f"setup: unknown entry {show(unknown[0])}; needed: {', '.join(needed)}")
     start = whole_number(setup["start_player"])
     if start is None or not 0 <= start < rules.num_players:
-        raise ValueError(f"setup: start_player is {setup['start_player']!r}; allowed: 0 to {rules.num_players - 1}")
+        raise ValueError(f"setup: start_player is {show(setup['start_player'])}; allowed: 0 to {rules.num_players - 1}")
     checked: SetUp = {
         "start_player": start,
         "tracks": _check_tracks(setup["tracks"], rules),
@@ -171,7 +161,7 @@ def _check_budget(budget: Any) -> list[int]:
     for token in budget:
         if budget.count(token) > BUDGET_TOKENS.count(token):
             raise ValueError(
-                f"setup: budget has {budget.count(token)} tokens of {token}; "
+                f"setup: budget has {budget.count(token)} tokens of {show(token)}; "
                 f"there are {BUDGET_TOKENS.count(token)} in the box"
             )
     return list(budget)
@@ -186,10 +176,10 @@ def _check_starting_cubes(cubes: Any, start: int, rules: PlayerCountRules) -> li
         count = rules.starting_cubes[offset]
         who = agent_name(board) if board < rules.num_players else "the bot"
         if not isinstance(names, list | tuple) or len(names) != count:
-            raise ValueError(f"setup: starting_cubes of {who}: {names!r}; the chart gives {count}")
+            raise ValueError(f"setup: starting_cubes of {who}: {show(names)}; the chart gives {count}")
         for name in names:
             if not isinstance(name, str) or name not in rules.musicians:
-                raise ValueError(f"setup: starting_cubes of {who}: {name!r} is no musician in play")
+                raise ValueError(f"setup: starting_cubes of {who}: {show(name)} is no musician in play")
             if name in seen:
                 raise ValueError(f"setup: starting_cubes: {name} is dealt twice; one cube of each colour")
             seen.add(name)

@@ -42,6 +42,17 @@ def test_ways_of_saying_it(text: str, legal: tuple[int, ...], name: str) -> None
 
 @pytest.mark.parametrize(
     "text",
+    ["9" * 5000, "[" + "9" * 100_000 + "]", "[" * 300_000, "[a" * 150_000, "-1 " * 100_000, "take " * 60_000],
+    ids=lambda text: text[:6],
+)
+def test_long_replies_are_refused_in_one_short_line(text: str) -> None:
+    with pytest.raises(ValueError, match="is no legal action; answer with one in square brackets") as error:
+        parse_action(text, legal=(0, 3))
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
     ["", "mozart", "take mozart or take bach", "take schubert", "[99]", "-1", "3.5", "[take mozart] [fly]", "37", "٣"],
 )
 def test_what_means_no_legal_action_or_two_is_refused_with_what_is_legal(text: str) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import tracemalloc
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +21,8 @@ from symphony9_env.components import (
     PLAYER_COUNT_RULES,
     SCORING_METHODS,
     SCORING_TILES,
-    default_components,
-    load_components,
 )
+from symphony9_env.components.tracks import MAX_FILE_BYTES, default_components, load_components
 from symphony9_env.envs.aec import RawEnv
 from tests.scenarios import finish
 
@@ -115,9 +119,73 @@ def test_a_file_that_can_not_be_read_is_refused(components: Any) -> None:
         RawEnv(components=components)
 
 
-def test_a_file_nested_too_deep_is_refused(write: Any) -> None:
-    path = write("[bach]\nA = " + "[" * 100_000)
-    with pytest.raises(ValueError, match="nested too deep"):
+HOSTILE = {
+    "a key with thousands of dots": "a" + ".a" * 16_000 + " = 1",
+    "dots on every line": "[b" + ".a" * 16 + "]\n" + "\n".join(f"k{line}" + ".a" * 16 + "=1" for line in range(780)),
+    "tables with dots": "\n".join(f"[k{line}" + ".a" * 16 + "]" for line in range(800)),
+    "a dotted key behind the end of a text": "[bach]\nA = ['''\n# ''', {a" + ".a" * 16_000 + " = 1}]",
+    "deep arrays": "[bach]\nA = " + "[" * 32_000,
+    "deep inline tables": "[bach]\nA = " + "{a=" * 10_000,
+    "many tables": "\n".join(f"[k{line}]" for line in range(4000)),
+    "a table declared twice": ("[" + "x" * 16_000 + "]\n") * 2,
+    "a long table name": "[" + "x" * 32_000 + "]",
+    "a long side": "[bach]\n" + "x" * 32_000 + " = 1",
+    "a long text": "[bach]\nA = ['" + "x" * 32_000 + "']",
+    "many spaces": "[bach]\nA = [" + "[1, 1, 1]," * 3000 + "]",
+    "digits": "[bach]\nA = [[" + "9" * 32_000 + ", 1, 0]]",
+    "hexadecimal digits": "[bach]\nA = [[0x" + "f" * 32_000 + ", 1, 0]]",
+    "hexadecimal digits of a tile": "[bot]\ntiles = [[0, 0, 0], [0, 0, 0], [0, 0, 0x" + "f" * 32_000 + "]]",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_file_is_refused_in_one_short_line_and_with_little_memory(write: Any, text: str) -> None:
+    path = write(text)
+    assert path.stat().st_size <= MAX_FILE_BYTES
+    default_components()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"own\.toml") as error:
+            load_components(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**25
+    assert len(str(error.value)) < 500
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# " + "." * 100 + "\n[bach]\nA = [[1, 2, 3]] # ...\n", None),
+        ("\n[bach]\n" + "a." * 17 + "a = 1", "line 3 has 17 dots; allowed: up to 16"),
+        ("[bach]\n\nA = [[" + "9" * 5000 + ", 1, 0]]", r"a number with too many digits \(at line 3\)"),
+        ("[bach]\nA = " + "[" * 10_000, "nested too deep"),
+    ],
+)
+def test_limits_name_the_line_and_leave_ordinary_files_alone(write: Any, text: str, message: str | None) -> None:
+    path = write(text)
+    with pytest.raises(ValueError, match=message) if message else nullcontext():
+        load_components(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "sparse file"])
+def test_what_is_no_small_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "own.toml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(2**40)
+    reasons = {"folder": "Is a directory", "sparse file": "has 1,099,511,627,776 bytes; at most 32,768 are read"}
+    expected = f"components={str(path)!r} can't be read: {reasons.get(kind, 'not a regular file')}"
+    with pytest.raises(ValueError, match=re.escape(expected) + "$"):
         RawEnv(components=path)
 
 

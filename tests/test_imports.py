@@ -17,8 +17,9 @@ TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examp
 # The packages of symphony9_env from the bottom up. A package may import those of the layers below its own; packages
 # of one layer don't import each other.
 LAYERS = (
+    {"files", "suggestions"},
     {"compile_cache"},
-    {"compilation", "components", "files", "names", "saved_arrays", "schemas", "suggestions", "threads"},
+    {"compilation", "components", "names", "saved_arrays", "schemas", "threads"},
     {"actions"},
     {"rules", "action_parser"},
     {"rewards"},

@@ -7,8 +7,9 @@ the file. PPO's settings have the names that stable-baselines3 gives them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_type_hints
 
@@ -16,18 +17,23 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from symphony9_env import agents
-from symphony9_env.agents.networks import SHAPES
+from symphony9_env.agents.networks import MAX_LAYER_SIZE, SHAPES
+from symphony9_env.agents.policy import check_temperature
+from symphony9_env.files import read_bytes
 from symphony9_env.options import OPTION_FIELDS, EnvOptions, OptionValues, make_options
 from symphony9_env.rules.chance import MAX_SEED
-from symphony9_env.suggestions import suggest
+from symphony9_env.suggestions import shorten, show, suggest
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0)]  # a relative probability
-Sizes = Annotated[tuple[Positive, ...], Field(max_length=8)]
+LayerSize = Annotated[int, Field(ge=1, le=MAX_LAYER_SIZE)]
+Sizes = Annotated[tuple[LayerSize, ...], Field(max_length=8)]
 
 # Options of the environment that are no game settings: rewards have a section of their own.
 REWARD_OPTIONS: Final = ("reward", "shaping")
+MAX_FILE_BYTES: Final = 16_384  # of a settings file
+MAX_BRACKETS: Final = 100  # opening ones in YAML: the parser takes very long for deep nesting
 GAME_DEFAULTS: Final = {"ledger": True}  # where training has another default than the environment
 
 
@@ -35,6 +41,11 @@ class Section(BaseModel):
     """A group of settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_nothing(cls, given: Any) -> Any:
+        return {} if given is None else given  # a section of a YAML file without settings is null
 
 
 def _game_field(option: dataclasses.Field[Any]) -> tuple[Any, Any]:
@@ -173,6 +184,7 @@ class Settings(Section):
     def check(self) -> None:
         """Check what concerns several settings, files or agents; raise a ValueError that says what is wrong."""
         self.game.options().variant.load_components()
+        check_temperature(self.temperature)
         self._check_opponents()
         SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
         rollout = self.ppo.n_envs * self.ppo.n_steps
@@ -194,21 +206,42 @@ def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
     A ValueError says what is wrong and where.
     """
     try:
-        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--config {path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"--config {path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if given is None:
-        given = {}
-    if not isinstance(given, dict):
+        text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8")
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "strerror", None) or error).removeprefix(f"{path}: ")
+        raise ValueError(f"--config {path}: cannot be read ({reason})") from None
+    try:
+        given = _parse_yaml(text)
+    except ValueError as error:
+        raise ValueError(f"--config {path}: not valid YAML: {error}") from None
+    if not isinstance(given, dict | None):
         raise ValueError(f"--config {path}: contains a {type(given).__name__}; expected a mapping of settings")
+    settings = given or {}
     for override in overrides:
-        _apply_override(given, override)
-    for name, value in given.items():
-        if value is None and isinstance(getattr(Settings(), str(name), None), Section):
-            given[name] = {}  # a section without settings
-    return parse_settings(given, f"--config {path}")
+        _apply_override(settings, override)
+    return parse_settings(settings, f"--config {path}")
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases: a few lines of them can stand for billions of settings."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+
+def _parse_yaml(text: str) -> Any:
+    """Return the data of a YAML text; raise a ValueError with the reason in one line if it can't be parsed."""
+    if text.count("[") + text.count("{") > MAX_BRACKETS:
+        raise ValueError(f"more than {MAX_BRACKETS} brackets")
+    try:
+        return yaml.load(text, _Loader)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # also for dates and numbers that do not exist
+        raise ValueError(shorten(" ".join(str(error).split()))) from None
 
 
 def parse_settings(given: dict[str, Any], source: str) -> Settings:
@@ -230,16 +263,17 @@ def parse_settings_json(text: str, source: str) -> Settings:
 
 def list_settings() -> str:
     """Return all settings with their defaults, as they can be given on the command line, and their descriptions."""
-    lines = []
-    for name, field in Settings.model_fields.items():
-        value = getattr(Settings(), name)
-        if not isinstance(value, Section):
-            lines.append(f"  {name}={json.dumps(value)}   {field.description}")
-            continue
-        lines.append(f"\n{name}: {' '.join((value.__doc__ or '').split())}")
-        for one, its_field in type(value).model_fields.items():
-            lines.append(f"  {name}.{one}={json.dumps(getattr(value, one))}   {its_field.description}")
-    return "\n".join(lines)
+    return "\n".join(_list_section(Settings(), ""))
+
+
+def _list_section(section: Section, prefix: str) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield f"\n{name}: {' '.join((value.__doc__ or '').split())}"
+            yield from _list_section(value, f"{name}.")
+        else:
+            yield f"  {prefix}{name}={json.dumps(value)}   {field.description}"
 
 
 def _apply_override(given: dict[str, Any], override: str) -> None:
@@ -254,8 +288,8 @@ def _apply_override(given: dict[str, Any], override: str) -> None:
         if not isinstance(given, dict):
             raise ValueError(f"{override!r}: {section} is not a section of settings")
     try:
-        given[last] = yaml.safe_load(text)
-    except yaml.YAMLError:
+        given[last] = _parse_yaml(text)
+    except ValueError:
         raise ValueError(f"{override!r}: the value is not valid YAML") from None
 
 
@@ -281,9 +315,7 @@ def _describe_error(error: ValidationError) -> str:
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}"
     if first["type"] != "extra_forbidden":
-        return f"{name}={first['input']!r}; {first['msg']}"
-    section: Any = Settings()
-    for part in location[:-1]:
-        section = getattr(section, part)
+        return f"{shorten(name)}={show(first['input'])}; {first['msg']}"
+    section = functools.reduce(getattr, location[:-1], Settings())
     known = list(type(section).model_fields)
-    return f"unknown setting {name!r}; {suggest(location[-1], known)}allowed: {', '.join(known)}"
+    return f"unknown setting {show(name)}; {suggest(location[-1], known)}allowed: {', '.join(known)}"

@@ -30,6 +30,9 @@ Weights = dict[str, Floats]
 Shapes = dict[str, tuple[int, ...]]
 
 ACTIVATIONS: Final = ("tanh", "relu")
+MAX_LAYER_SIZE: Final = 4096
+MAX_VALUE: Final = 1e30  # no value in a network may exceed it; float32 overflows above 3e38
+_BOUND: Final = "bound"  # an upper bound of both activations, for values that are not negative
 NUM_CHOICES: Final = PASS // NUM_MUSICIANS  # actions of each musician: take, keep, discard
 # The observation fields with an axis over musicians, which is the first or the last.
 MUSICIAN_FIELDS: Final = (
@@ -118,8 +121,28 @@ def make_network(kind: str, hidden: tuple[int, ...], activation: str, ledger: bo
     return MusiciansNetwork(activation, ledger, weights)
 
 
+def is_bounded(kind: str, hidden: tuple[int, ...], ledger: bool, weights: Weights) -> bool:
+    """Return whether no value in a network can exceed MAX_VALUE, whatever the observation.
+
+    Finite weights can still overflow when they are multiplied, and a network that computes infinity minus infinity has
+    no best action. This is the largest that any value can become: with the absolute values of all weights, on the
+    largest absolute observation, where both activations are at most the identity. A value above the limit is made
+    infinite, and infinity or "not a number" then reaches all outputs, even through weights that are 0.
+    """
+    absolute: Any = {name: np.abs(values, dtype=np.float64) for name, values in weights.items()}
+    network = make_network(kind, hidden, _BOUND, ledger, absolute)
+    fields = observation_fields(ledger)
+    largest: Any = np.concatenate([np.full(field.size, max(abs(field.low), abs(field.high))) for field in fields])
+    with np.errstate(all="ignore"):
+        outputs = [network.logits(largest[None]), network.value(largest[None])]
+        return all(bool((output <= MAX_VALUE).all()) for output in outputs if output is not None)
+
+
 def _activate(values: Any, activation: str) -> Any:
     """Apply the activation function in place."""
+    if activation == _BOUND:
+        np.copyto(values, np.inf, where=~(values <= MAX_VALUE))
+        return values
     return np.tanh(values, out=values) if activation == "tanh" else np.maximum(values, 0, out=values)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,15 +22,29 @@ from safetensors.numpy import save
 from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.base import Agent, Positions, Rows
-from symphony9_env.agents.networks import ACTIVATIONS, SHAPES, Floats, Shapes, Weights, make_network
+from symphony9_env.agents.networks import (
+    ACTIVATIONS,
+    MAX_LAYER_SIZE,
+    MAX_VALUE,
+    SHAPES,
+    Floats,
+    Shapes,
+    Weights,
+    is_bounded,
+    make_network,
+)
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.engine import observe_rows
 from symphony9_env.rules.state import States
+from symphony9_env.suggestions import shorten, show
 from symphony9_env.views import LAYOUT_VERSION, layout_hash, observation_size
 
 FORMAT: Final = "symphony9-policy"
 FORMAT_VERSION: Final = 1
 SUFFIX: Final = ".safetensors"
+MAX_FILE_BYTES: Final = 64 * 2**20  # the shipped policies have up to 1.2 million
+MAX_HEADER_BYTES: Final = 2**20
+MIN_TEMPERATURE: Final = 0.001  # a smaller one may be 0 in float32
 
 
 @dataclass(frozen=True)
@@ -61,7 +76,8 @@ class PolicyDescription(Card):
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
     """Write a policy file atomically; `weights` must have the names and shapes of `card.shapes()`."""
     _check_card(card)
-    _check_weights(card, weights)
+    _check_shapes(card, {name: (str(values.dtype), values.shape) for name, values in weights.items()})
+    _check_values(card, weights)
     description = json.dumps(
         {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
     )
@@ -84,25 +100,42 @@ def _load(path: Path) -> tuple[Card, Weights]:
     if path.is_dir():
         raise ValueError("is a folder, not a policy file")
     try:
-        with safe_open(path, "numpy") as file:
+        _check_sizes(path)
+        with safe_open(path, "numpy") as file:  # reads the header; what a tensor holds is read below
             metadata = file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            card = _read_card(_read_description(metadata))
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            types = {name: part.get_dtype().replace("F32", "float32") for name, part in slices.items()}
+            _check_shapes(card, {name: (types[name], tuple(part.get_shape())) for name, part in slices.items()})
+            weights = {name: file.get_tensor(name) for name in slices}
     except FileNotFoundError:
         raise ValueError("no such file") from None
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror or error}") from None
     except (SafetensorError, TypeError, MemoryError) as error:
-        raise ValueError(f"is not a policy, or is damaged or truncated ({error})") from None
-    card = _read_card(_read_description(metadata))
-    _check_weights(card, weights)
+        raise ValueError(f"is not a policy, or is damaged or truncated ({shorten(str(error))})") from None
+    _check_values(card, weights)
     if metadata.get("hash") != _hash(weights, metadata["policy"]):
         raise ValueError("is damaged: its content does not match its hash")
     return card, weights
 
 
+def _check_sizes(path: Path) -> None:
+    """Raise a ValueError unless this is a regular file with a header that can be read without much memory."""
+    try:
+        file = files.open_regular(path, MAX_FILE_BYTES)
+    except ValueError as error:
+        raise ValueError(f"can't be read: {str(error).removeprefix(f'{path}: ')}") from None
+    with file:
+        header_bytes = int.from_bytes(file.read(8), "little")
+    if header_bytes > MAX_HEADER_BYTES:
+        reason = f"its header has {header_bytes:,} bytes; at most {MAX_HEADER_BYTES:,} are read"
+        raise ValueError(f"is not a policy, or is damaged or truncated ({reason})")
+
+
 def _read_description(metadata: dict[str, str]) -> dict[str, Any]:
     kind, _, version = metadata.get("format", "").partition("/")
-    if kind != FORMAT or not version.isdecimal():
+    if kind != FORMAT or not version.isdecimal() or len(version) > 9:
         raise ValueError("is a safetensors file, but not a policy of this game")
     if int(version) != FORMAT_VERSION:
         raise ValueError(f"has format version {version}; this version of symphony9_env reads {FORMAT_VERSION}")
@@ -122,7 +155,7 @@ def _read_card(description: dict[str, Any]) -> Card:
     values = {name: description[name] for name in names}
     for name in ("num_players", "hidden"):
         if not isinstance(values[name], list) or not all(type(item) is int for item in values[name]):
-            raise ValueError(f"is damaged: {name}={values[name]!r}; allowed: a list of whole numbers")
+            raise ValueError(f"is damaged: {name}={show(values[name])}; allowed: a list of whole numbers")
         values[name] = tuple(values[name])
     card = Card(**values)
     _check_card(card)
@@ -130,7 +163,7 @@ def _read_card(description: dict[str, Any]) -> Card:
     found = (description["layout_version"], description["layout_hash"])
     if found != known:
         raise ValueError(
-            f"has an unknown observation layout (version {found[0]}, {found[1]}); "
+            f"has an unknown observation layout (version {show(found[0])}, {shorten(str(found[1]), 80)}); "
             f"this version of symphony9_env has version {known[0]}, {known[1]}"
         )
     return card
@@ -138,34 +171,53 @@ def _read_card(description: dict[str, Any]) -> Card:
 
 def _check_card(card: Card) -> None:
     if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
-        raise ValueError(f"num_players={list(card.num_players)}; allowed: a selection of {list(PLAYER_COUNTS)}")
+        raise ValueError(f"num_players={show(list(card.num_players))}; allowed: a selection of {list(PLAYER_COUNTS)}")
     if not isinstance(card.network, str) or card.network not in SHAPES:
-        raise ValueError(f"network={card.network!r}; allowed: {', '.join(SHAPES)}")
-    if len(card.hidden) > 16 or not all(0 < size <= 65536 for size in card.hidden):
-        raise ValueError(f"hidden={list(card.hidden)}; allowed: up to 16 layer sizes from 1 to 65536")
+        raise ValueError(f"network={show(card.network)}; allowed: {', '.join(SHAPES)}")
+    if len(card.hidden) > 16 or not all(0 < size <= MAX_LAYER_SIZE for size in card.hidden):
+        allowed = f"up to 16 layer sizes from 1 to {MAX_LAYER_SIZE}"
+        raise ValueError(f"hidden={show(list(card.hidden))}; allowed: {allowed}")
     if card.activation not in ACTIVATIONS:
-        raise ValueError(f"activation={card.activation!r}; allowed: {', '.join(ACTIVATIONS)}")
+        raise ValueError(f"activation={show(card.activation)}; allowed: {', '.join(ACTIVATIONS)}")
     if type(card.ledger) is not bool:
-        raise ValueError(f"ledger={card.ledger!r}; allowed: true, false")
-    if not isinstance(card.temperature, int | float) or not 0 <= card.temperature <= 100:
-        raise ValueError(f"temperature={card.temperature!r}; allowed: 0 to 100")
+        raise ValueError(f"ledger={show(card.ledger)}; allowed: true, false")
+    check_temperature(card.temperature)
+    for name in ("options", "training"):
+        if not isinstance(getattr(card, name), dict):
+            raise ValueError(f"{name}={show(getattr(card, name))}; allowed: a mapping")
+    num_bytes = np.dtype(np.float32).itemsize * sum(prod(shape) for shape in card.shapes().values())
+    if num_bytes > MAX_FILE_BYTES - 2 * MAX_HEADER_BYTES:
+        raise ValueError(f"hidden={show(list(card.hidden))}; weights of {num_bytes:,} bytes are too many for a policy")
 
 
-def _check_weights(card: Card, weights: Weights) -> None:
-    """Raise a ValueError unless the weights are exactly those of the card; the value's may all be absent."""
+def check_temperature(temperature: Any) -> None:
+    """Raise a ValueError unless a policy can play at this temperature."""
+    is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not is_number or not (temperature == 0 or MIN_TEMPERATURE <= temperature <= 100):
+        raise ValueError(f"temperature={show(temperature)}; allowed: 0, or {MIN_TEMPERATURE} to 100")
+
+
+def _check_shapes(card: Card, found: dict[str, tuple[str, tuple[int, ...]]]) -> None:
+    """Raise a ValueError unless types and shapes of the weights fit the card; the value's may all be absent."""
     shapes = card.shapes()
-    if not any(name.startswith("value.") for name in weights):
+    if not any(name.startswith("value.") for name in found):
         shapes = {name: shape for name, shape in shapes.items() if not name.startswith("value.")}
     for name, shape in shapes.items():
-        if name not in weights:
+        if name not in found:
             raise ValueError(f"has no {name!r}; needed: {', '.join(shapes)}")
-        if weights[name].shape != shape or weights[name].dtype != np.float32:
-            found = f"{weights[name].dtype} {weights[name].shape}"
-            raise ValueError(f"{name!r} is {found}; needed: float32 {shape}")
-        if not np.isfinite(weights[name]).all():
+        if found[name] != ("float32", shape):
+            raise ValueError(f"{name!r} is {found[name][0]} {show(found[name][1])}; needed: float32 {shape}")
+    if unknown := sorted(set(found) - set(shapes)):
+        raise ValueError(f"has an unknown {show(unknown[0])}; needed: {', '.join(shapes)}")
+
+
+def _check_values(card: Card, weights: Weights) -> None:
+    """Raise a ValueError unless the network computes finite numbers with these weights."""
+    for name, values in weights.items():
+        if not np.isfinite(values).all():
             raise ValueError(f"{name!r} has values that are not finite numbers")
-    if unknown := sorted(set(weights) - set(shapes)):
-        raise ValueError(f"has an unknown {unknown[0]!r}; needed: {', '.join(shapes)}")
+    if not is_bounded(card.network, card.hidden, card.ledger, weights):
+        raise ValueError(f"has weights so large that values above {MAX_VALUE:g} may occur in its network")
 
 
 def _hash(weights: Weights, description: str) -> str:

@@ -193,7 +193,7 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
 
 def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
     found = _SEARCH_NAME.fullmatch(text)
-    playouts = int(found[1] or DEFAULT_PLAYOUTS) if found else 0
+    playouts = int((found[1] or str(DEFAULT_PLAYOUTS))[:10]) if found else 0  # Python refuses thousands of digits
     if found is None or not 1 <= playouts <= MAX_PLAYOUTS:
         raise ValueError(
             f"agent {text!r}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "

@@ -27,6 +27,14 @@ SCORING_TILES: Final[tuple[str, ...]] = tuple(_BOX["scoring"])  # "1A", "1B", "2
 SCORING_METHODS: Final[tuple[str, ...]] = tuple(dict.fromkeys(tile["method"] for tile in _BOX["scoring"].values()))
 CLASSES: Final = ("low", "medium", "high")
 
+# Career tracks and bot tiles, of the shipped file and of others (tracks.py).
+SIDES: Final = ("A", "B")
+MAX_SPACES: Final = 8
+MAX_REPUTATION: Final = 9
+MAX_TRACK_CUBES: Final = 19  # there are 20 of each colour, and one is dealt to a player at the start
+NUM_BOT_TILES: Final = 3
+MAX_BOT_AMOUNT: Final = 99  # so that a concert's total fits the 8 bits in which it is added up
+
 
 @dataclass(frozen=True)
 class PlayerCountRules:

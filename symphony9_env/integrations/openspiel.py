@@ -4,11 +4,17 @@
     import symphony9_env.integrations.openspiel
     game = pyspiel.load_game("python_symphony9", {"players": 3, "deals": 1000})
 
-The game has one chance node, the root. It chooses one of `deals` deals with equal probability; deal 0 is that of
-`seed`, deal 1 that of `seed + 1`, and so on. All possible deals (boards, tiles, cubes, and the tokens of all rounds)
-are far too many to list, so this is a sample of them, and a seed deals the same game as in the other environments.
-After the root, only players decide. The tokens to come stay hidden in the state; `resample_from_infostate` draws them
-again.
+Chance decides in two nodes, with two players in three, before the first player does:
+
+    deal       what everybody sees: start player, boards, scoring tiles and cubes. Outcome 0 is as in the game of `seed`
+               in the other environments, outcome 1 as in that of `seed + 1`, and so on: `deals` outcomes of equal
+               probability. All possible ones are far too many to list, so this is a sample of them.
+    tokens     the budget tokens of all rounds: every possible sequence, with its exact probability
+    bot tiles  (two players) the bot's tiles of all rounds: every possible sequence, all equally probable
+
+What is hidden is thus independent of what is seen: the opening position says nothing about the tokens and tiles to
+come. `resample_from_infostate` builds a state from chance outcomes and actions that the player can't tell from the true
+ones; nothing in it depends on those that he can't know.
 
 The observation is that of the environment, with the ledger if asked for. The information state adds perfect recall:
 every move that the seat saw (the others' closed hands only once they are open) and the tokens in their order.
@@ -17,7 +23,11 @@ every move that the seat saw (the others' closed hands only once they are open) 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import accumulate, permutations, product
 from math import prod
 from typing import Any, Final, Self
 
@@ -25,8 +35,9 @@ import numpy as np
 import pyspiel
 from numpy.typing import NDArray
 
-from symphony9_env.actions import NAMES, num_actions
+from symphony9_env.actions import NAMES, is_bid, num_actions
 from symphony9_env.compilation import as_python
+from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.engine import MAX_DECISIONS, SEATS
 from symphony9_env.names import agent_name
 from symphony9_env.options import OPTION_FIELDS, make_options
@@ -36,9 +47,9 @@ from symphony9_env.rules.game import play
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import NUM_CLASSES, NUM_ROUNDS, OVER, States, game_at, new_states
 from symphony9_env.setup_format import pack_box, read_setup
-from symphony9_env.views import describe, observation_fields, observation_size, resample, seat_view
+from symphony9_env.views import describe, observation_fields, observation_size, seat_view
 from symphony9_env.views.fields import TOKEN_UNIT
-from symphony9_env.views.moves import replace_bids, see_moves
+from symphony9_env.views.moves import see_moves
 from symphony9_env.views.seat import legal_numbers
 from symphony9_env.views.vector import observe
 from symphony9_env.views.visible import num_bot_tiles_shown, num_tokens_shown
@@ -54,6 +65,18 @@ PARAMETERS: Final[dict[str, Any]] = {
     "deals": 10_000,
     "seed": 0,
 }
+CHANCE_NODES: Final = ("deal", "tokens", "bot tiles")
+# How many of all ordered draws from the box give each sequence of tokens; sorted, so that outcomes keep their numbers.
+_TOKEN_DRAWS: Final = sorted(Counter(permutations(BUDGET_TOKENS, NUM_ROUNDS)).items())
+_TILE_DRAWS: Final = [(tiles, 1) for tiles in product(range(NUM_BOT_TILES), repeat=NUM_ROUNDS)]  # by their numbers
+HIDDEN: Final = {"tokens": _TOKEN_DRAWS, "bot tiles": _TILE_DRAWS}  # by chance node: sequences and their weights
+
+Outcomes = list[tuple[int, float]]  # of a chance node: outcomes and their probabilities
+
+
+def _list_outcomes(weights: Sequence[int]) -> Outcomes:
+    total = sum(weights)
+    return [(number, weight / total) for number, weight in enumerate(weights)]
 
 
 def _game_type(reward: str) -> pyspiel.GameType:
@@ -89,11 +112,16 @@ class Symphony9Game(pyspiel.Game):
             )
         self.options = make_options(num_players=chosen.pop("players"), **chosen)
         self.box = pack_box(self.options.variant)
-        self.deals = [(number, 1 / self.num_deals) for number in range(self.num_deals)]
+        hidden = CHANCE_NODES[1:] if self.box["has_bot"][0] else CHANCE_NODES[1:2]
+        self.chance_nodes = [
+            _list_outcomes([1] * self.num_deals),
+            *(_list_outcomes([weight for _, weight in HIDDEN[node]]) for node in hidden),
+        ]
+        self._last_deal: tuple[int, States, str] | None = None
         bound = 1.0 if self.options.reward == "win" else MAX_POINTS
         info = pyspiel.GameInfo(
             num_distinct_actions=num_actions(self.options.variant.discussion),
-            max_chance_outcomes=self.num_deals,
+            max_chance_outcomes=max(map(len, self.chance_nodes)),
             num_players=self.options.num_players,
             min_utility=-bound,
             max_utility=bound,
@@ -108,6 +136,14 @@ class Symphony9Game(pyspiel.Game):
     def new_initial_state(self, _state: str | None = None) -> Symphony9State:
         return Symphony9State(self)
 
+    def deal(self, number: int) -> tuple[States, str]:
+        """Return a deal, and what everybody sees of it as JSON; the last is kept, as search begins there many times."""
+        if self._last_deal is None or self._last_deal[0] != number:
+            states = new_states(1)
+            deal(self.box, states, 0, np.uint64(self.first_seed + number))
+            self._last_deal = number, states, _format_public_setup(states)
+        return self._last_deal[1].copy(), self._last_deal[2]
+
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> Observer:
         if params:
             raise ValueError(f"observer parameters: {params}; allowed: none")
@@ -121,8 +157,8 @@ class Symphony9State(pyspiel.State):
         super().__init__(game)
         self.game = game
         self.states = new_states(1)
+        self.num_drawn = 0  # chance nodes so far
         self.is_dealt = False
-        self.seed: int | None = None  # of the deal; None before it and in a resampled state
         self.public_setup = ""  # what everybody sees of the deal, as JSON
         self._players = self._actions = b""  # of the moves so far; bytes are cheap to clone
 
@@ -132,10 +168,13 @@ class Symphony9State(pyspiel.State):
         return list(zip(self._players, self._actions, strict=True))
 
     def record(self) -> Record:
-        """Return the game so far as plain JSON data, as `raw_env().record()` does."""
+        """Return the game so far as plain JSON data, as `raw_env().record()` does.
+
+        It has no seed, because no seed deals these tokens and tiles.
+        """
         if not self.is_dealt:
-            raise ValueError("record() before the deal: apply a chance outcome first")
-        return make_record(self.states, self.moves, self.seed)
+            raise ValueError("record() before the deal: apply an outcome of each chance node first")
+        return make_record(self.states, self.moves, seed=None)
 
     def current_player(self) -> Any:
         if not self.is_dealt:
@@ -145,25 +184,35 @@ class Symphony9State(pyspiel.State):
     def is_terminal(self) -> bool:
         return bool(self.is_dealt and self.states["phase"][0] == OVER)
 
-    def chance_outcomes(self) -> list[tuple[int, float]]:
-        return self.game.deals
+    def chance_outcomes(self) -> Outcomes:
+        return self.game.chance_nodes[self.num_drawn]
 
     def _legal_actions(self, player: int) -> list[int]:
         return list(legal_numbers(self.states, 0)) if player == self.current_player() else []
 
     def _apply_action(self, action: int) -> None:
         if not self.is_dealt:
-            self.is_dealt = True
-            self.seed = self.game.first_seed + action
-            deal(self.game.box, self.states, 0, np.uint64(self.seed))
-            self.public_setup = _format_public_setup(self.states)
+            self._apply_outcome(action)
             return
         self._players += bytes([int(self.states["player"][0])])
         self._actions += bytes([action])
         play(self.states, 0, action)
 
+    def _apply_outcome(self, number: int) -> None:
+        node = CHANCE_NODES[self.num_drawn]
+        if node == "deal":
+            self.states, self.public_setup = self.game.deal(number)
+        elif node == "tokens":
+            self.states["budget"][0] = HIDDEN[node][number][0]
+        else:
+            self.states["bot_tiles"][0] = self.states["bot_tile_set"][0, HIDDEN[node][number][0]]
+        self.num_drawn += 1
+        self.is_dealt = self.num_drawn == len(self.game.chance_nodes)
+
     def _action_to_string(self, player: int, action: int) -> str:
-        return f"deal {action}" if player == pyspiel.PlayerId.CHANCE else NAMES[action]
+        if player != pyspiel.PlayerId.CHANCE:
+            return NAMES[action]
+        return _format_outcome(CHANCE_NODES[min(self.num_drawn, len(self.game.chance_nodes) - 1)], action)
 
     def returns(self) -> list[float]:
         rewards = np.zeros(SEATS)
@@ -175,22 +224,56 @@ class Symphony9State(pyspiel.State):
     def resample_from_infostate(self, player_id: int, sampler: Callable[[], float]) -> Symphony9State:
         """Return a state that this player can't tell from the true one; `sampler` draws numbers from 0 to 1.
 
-        The others' money and furniture are kept, because a perfect memory of the payments knows them. The returned
-        state has no seed. OpenSpiel's own `history()` of it still names the true deal and hands: use it for search, and
-        do not serialize it.
+        It is built from the beginning, by chance outcomes and actions: those that the player has seen, and for the rest
+        (tokens and bot tiles to come, closed hands) new ones, drawn by their probabilities given what he has seen;
+        every legal hand is equally probable.
         """
-        twin: Symphony9State = self.clone()
+        twin = self.game.new_initial_state()
+        for node in CHANCE_NODES[: self.num_drawn]:
+            twin.apply_action(self._draw_outcome(node, sampler()))
         if self.is_dealt:
-            twin.seed = None  # it would reveal the true deal
-            twin.states = resample(self.states, player_id, np.random.default_rng(int(sampler() * 2**53)))
-            twin._actions = bytes(action for _, action in replace_bids(twin.states, 0, self.moves))
+            for _, action in see_moves(self.states, 0, self.moves, player_id):
+                twin.apply_action(twin.draw_hand(sampler()) if action is None else action)
         return twin
 
+    def draw_hand(self, chance: float) -> int:
+        """Return a legal bid of the player to decide, all equally probable, by a random number from 0 to 1."""
+        return _draw_member([action for action in self.legal_actions() if is_bid(action)], chance)
+
+    def _draw_outcome(self, node: str, chance: float) -> int:
+        """Return an outcome of a chance node, drawn by its probability given all that has been shown."""
+        if node == "deal":
+            return self.history()[0] if self.is_dealt else _draw_member(range(self.game.num_deals), chance)
+        shown: tuple[int, ...] = ()
+        if self.is_dealt:
+            tokens, tiles = _find_revealed(self.states)
+            tile_set = self.states["bot_tile_set"][0].tolist()
+            shown = tuple(tokens.tolist() if node == "tokens" else map(tile_set.index, tiles.tolist()))
+        numbers, cumulative = _find_possible(node, shown)
+        return numbers[bisect(cumulative, chance * cumulative[-1], hi=len(numbers) - 1)]
+
     def __str__(self) -> str:
-        if not self.is_dealt:
-            return "before the deal"
-        deal_name = "resampled deal" if self.seed is None else f"deal {self.seed}"
-        return f"{deal_name}: " + ", ".join(f"{agent_name(player)} {NAMES[action]}" for player, action in self.moves)
+        outcomes = self.history()[: self.num_drawn]
+        drawn = [_format_outcome(node, number) for node, number in zip(CHANCE_NODES, outcomes, strict=False)]
+        moves = [f"{agent_name(player)} {NAMES[action]}" for player, action in self.moves]
+        return ", ".join(drawn + moves) or "before the deal"
+
+
+def _format_outcome(node: str, number: int) -> str:
+    """Return the name of an outcome of a chance node."""
+    return f"{node} {number if node == 'deal' else ' '.join(map(str, HIDDEN[node][number][0]))}"
+
+
+def _draw_member(members: Sequence[int], chance: float) -> int:
+    """Return one of the members, all equally probable, by a random number from 0 to 1."""
+    return members[min(int(chance * len(members)), len(members) - 1)]
+
+
+@cache
+def _find_possible(node: str, shown: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Return the outcomes of a chance node that begin with what has been shown, and their cumulative weights."""
+    possible = [(number, weight) for number, (drawn, weight) in enumerate(HIDDEN[node]) if drawn[: len(shown)] == shown]
+    return [number for number, _ in possible], list(accumulate(weight for _, weight in possible))
 
 
 def _format_public_setup(states: States) -> str:

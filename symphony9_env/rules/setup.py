@@ -16,6 +16,7 @@ from symphony9_env.rules.state import (
     NONE,
     NUM_BOARDS,
     NUM_CLASSES,
+    NUM_LEVELS,
     NUM_MUSICIANS,
     NUM_ROUNDS,
     TAKE_FREE,
@@ -67,10 +68,12 @@ def _copy_player_count_rules(game: Game, contents: Any) -> None:
     game.has_bot = contents.has_bot
     game.discussion = contents.discussion
     game.limit = contents.limit
-    game.class_from[:] = contents.class_from
-    game.class_to[:] = contents.class_to
-    game.income[:] = contents.income
-    game.bot_tile_set[:] = contents.bot_tile_set
+    for concert_class in range(NUM_CLASSES):
+        game.class_from[concert_class] = contents.class_from[concert_class]
+        game.class_to[concert_class] = contents.class_to[concert_class]
+        game.income[concert_class] = contents.income[concert_class]
+        for tile in range(NUM_BOT_TILES):
+            game.bot_tile_set[tile, concert_class] = contents.bot_tile_set[tile, concert_class]
 
 
 @rule
@@ -126,7 +129,8 @@ def _deal_scoring_tiles(game: Game, contents: Any, stream: Any) -> None:
 def _place_scoring_tile(game: Game, contents: Any, musician: int, tile: int) -> None:
     game.scoring_tile[musician] = tile
     game.scoring_method[musician] = contents.tile_method[tile]
-    game.scoring_points[musician] = contents.tile_points[tile]
+    for level in range(NUM_LEVELS):
+        game.scoring_points[musician, level] = contents.tile_points[tile, level]
 
 
 @rule
@@ -143,8 +147,9 @@ def _lay_tracks(game: Game, contents: Any, stream: Any) -> None:
         if not contents.random_tracks:
             board, side = musician, 0
         game.track_length[musician] = contents.board_length[board, side]
-        game.track_reputations[musician] = contents.board_reputations[board, side]
-        game.track_cubes[musician] = contents.board_cubes[board, side]
+        for space in range(MAX_SPACES):  # spaces beyond the track's end are zeros: equal games have equal bytes
+            game.track_reputations[musician, space] = contents.board_reputations[board, side, space]
+            game.track_cubes[musician, space] = contents.board_cubes[board, side, space]
 
 
 @rule

@@ -48,7 +48,10 @@ def uncover_spaces(game: Game, musician: int) -> None:
 @rule
 def num_cubes_left(game: Game) -> int:
     """Return how many cubes are left on all tracks."""
-    return game.cubes_left.sum()
+    cubes = 0
+    for musician in range(game.num_musicians):
+        cubes += game.cubes_left[musician]
+    return cubes
 
 
 @rule

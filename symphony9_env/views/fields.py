@@ -20,6 +20,7 @@ from symphony9_env.actions import MAX_CONTRIBUTION
 from symphony9_env.components import (
     BUDGET_TOKENS,
     FURNITURE_VALUES,
+    MAX_BOT_AMOUNT,
     MAX_REPUTATION,
     MAX_SPACES,
     MAX_TRACK_CUBES,
@@ -28,7 +29,6 @@ from symphony9_env.components import (
     PLAYER_COUNTS,
     SCORING_METHODS,
 )
-from symphony9_env.components.tracks import MAX_BOT_AMOUNT
 from symphony9_env.rules.state import DECISIONS, NUM_BOARDS, NUM_CLASSES, NUM_ROUNDS, OUTCOMES
 from symphony9_env.rules.turns import FREE_CUBES
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +127,7 @@ def error_of(path: Path) -> str:
     text = str(error.value)
     assert str(path) in text
     assert "\n" not in text
+    assert len(text) < 1000
     return text
 
 
@@ -179,6 +183,13 @@ def test_unknown_layouts_are_error_of(saved: Path) -> None:
         ({"ledger": "yes"}, "ledger='yes'"),
         ({"ledger": True}, "unknown observation layout"),
         ({"temperature": -1}, "temperature=-1"),
+        ({"temperature": True}, "temperature=True; allowed: 0, or 0.001 to 100"),
+        ({"temperature": 1e-300}, "temperature=1e-300"),
+        ({"hidden": [65536]}, "hidden=[65536]; allowed: up to 16 layer sizes from 1 to 4096"),
+        ({"hidden": [4096] * 9}, "are too many for a policy"),
+        ({"hidden": [1] * 50_000}, "hidden=[1, 1, 1, 1, 1, 1, ...]"),
+        ({"network": "x" * 100_000}, "network='xxx"),
+        ({"options": []}, "options=[]; allowed: a mapping"),
         ({"network": []}, "network=[]"),
         ({"network": "cnn"}, "network='cnn'; allowed: mlp, musicians"),
         ({"activation": "relu"}, "is damaged: its content does not match its hash"),
@@ -219,6 +230,93 @@ def test_a_policy_without_its_value_network_plays(tmp_path: Path) -> None:
         assert agent.network.logits(seen).shape == (2, 49)
         save_policy(path, card, whole)
         assert PolicyAgent.load(path, 0).network.value(seen) is not None
+
+
+def make_sparse(path: Path, shapes: dict[str, tuple[int, ...]], metadata: dict[str, str]) -> None:
+    """Write a policy file whose weights are a hole: it takes no space on disk, whatever its size."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, shape in shapes.items():
+        start, end = end, end + 4 * int(np.prod(shape))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text)
+    with path.open("rb+") as file:
+        file.truncate(8 + len(text) + end)
+
+
+def test_weights_are_read_only_when_their_shapes_are_those_of_the_description(saved: Path) -> None:
+    """The file is large, but small enough to be opened: only its header is read."""
+    make_sparse(saved, {**CARD.shapes(), "policy.0.weight": (15_000_000,)}, read_metadata(saved))
+    tracemalloc.start()
+    try:
+        message = error_of(saved)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "'policy.0.weight' is float32 (15000000,); needed: float32 (12, 390)" in message
+    assert peak < 2**22
+
+
+def test_files_that_are_too_large_are_refused_before_they_are_read(saved: Path) -> None:
+    make_sparse(saved, {"policy.0.weight": (2**30,)}, read_metadata(saved))
+    assert "can't be read: has 4,294," in error_of(saved)
+    saved.write_bytes((50_000_000).to_bytes(8, "little") + b"{}")
+    assert "its header has 50,000,000 bytes; at most 1,048,576 are read" in error_of(saved)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    (tmp_path / "zero.safetensors").symlink_to("/dev/zero")
+    for path in tmp_path.iterdir():
+        assert error_of(path).endswith("can't be read: not a regular file")
+
+
+def test_a_description_of_any_depth_is_read_or_refused(saved: Path) -> None:
+    metadata = read_metadata(saved)
+    for depth in range(800, 1000, 5):
+        nested = metadata["policy"].replace('"options": {', '"options": {"x": ' + "[" * depth + "]" * depth + ", ")
+        save_file(load_file(saved), saved, metadata | {"policy": nested})
+        error_of(saved)  # at the latest, the hash does not match
+
+
+@pytest.mark.parametrize(
+    "card",
+    [CARD, replace(CARD, activation="relu"), replace(CARD, network="musicians", hidden=(4, 5, 6))],
+    ids=lambda card: f"{card.network} {card.activation}",
+)
+def test_huge_weights_are_refused_or_play_legally(tmp_path: Path, card: Card) -> None:
+    path = tmp_path / "huge.safetensors"
+    env = symphony9_v0.raw_env(num_players=4)
+    rng = np.random.default_rng(0)
+    num_refused = 0
+    for name in (*card.shapes(), None):
+        for size in (1e20, 1e30, 1e38):
+            weights = random_weights(card)
+            for one in weights if name is None else [name]:
+                weights[one] = (rng.choice([-1, 0, 1], weights[one].shape) * size).astype(np.float32)
+            try:
+                save_policy(path, card, weights)
+            except ValueError as error:
+                assert "has weights so large that values above 1e+30 may occur" in str(error)  # noqa: PT017
+                num_refused += 1
+                continue
+            agent = agents.make(path, seed=1)
+            env.reset(seed=3)
+            with np.errstate(all="raise"):
+                for _ in range(10):
+                    env.step(agent.choose(env))
+    assert 20 <= num_refused < 3 * len(card.shapes())
+
+
+def test_a_hidden_value_that_overflows_is_refused_though_nothing_depends_on_it(tmp_path: Path) -> None:
+    """In float32 it is infinite, and infinity times 0 is not a number."""
+    weights = random_weights(CARD)
+    weights["policy.0.weight"][:] = 1e38
+    weights["policy.2.weight"][:] = 0
+    with pytest.raises(ValueError, match="has weights so large"):
+        save_policy(tmp_path / "huge.safetensors", CARD, weights)
 
 
 def test_saving_to_a_missing_folder_is_an_error(tmp_path: Path) -> None:

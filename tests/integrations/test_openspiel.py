@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+from collections import Counter
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ import numpy as np
 import pytest
 
 from symphony9_env import symphony9_v0
+from symphony9_env.actions import is_bid
+from symphony9_env.components import BUDGET_TOKENS
 
 pyspiel = pytest.importorskip("pyspiel")
 
@@ -29,19 +34,70 @@ def played(game: Any, moves: int, deal: int = 3, seed: int = 0) -> Any:
     """A state after so many random moves."""
     state, rng = game.new_initial_state(), np.random.default_rng(seed)
     state.apply_action(deal)
+    while state.is_chance_node():
+        numbers, probabilities = zip(*state.chance_outcomes(), strict=True)
+        state.apply_action(int(rng.choice(numbers, p=probabilities)))
     for _ in range(moves):
         if not state.is_terminal():
             state.apply_action(int(rng.choice(state.legal_actions())))
     return state
 
 
+def has_closed_hand(state: Any) -> bool:
+    """Whether the player to decide has somebody else's closed hand before him."""
+    return any(
+        hand >= 0 for player, hand in enumerate(state.states["hand"][0].tolist()) if player != state.current_player()
+    )
+
+
 def at_closed_hands(game: Any) -> Any:
     """A state in which the player to decide has somebody's closed hand before him."""
-    for moves in range(200):
-        state = played(game, moves)
-        if (state.states["hand"][0] >= 0).any():
-            return state
-    raise AssertionError("nobody closed a hand")
+    return next(state for state in (played(game, moves) for moves in range(200)) if has_closed_hand(state))
+
+
+def find_shown(state: Any, me: int) -> tuple[list[Any], list[Any], list[str]]:
+    """The tokens, the bot tiles and the moves that a player has seen, read from his information."""
+    _, _, tokens, tiles, moves = state.information_state_string(me).split("\n")
+    return (
+        json.loads(tokens.removeprefix("tokens: ")),
+        json.loads(tiles.removeprefix("bot tiles: ")),
+        moves.removeprefix("moves: ").split(", ")[: len(state.moves)],
+    )
+
+
+def change_hidden(state: Any, me: int) -> Any:
+    """A state that a player can't tell from this one, with everything different that he can't know."""
+    tokens, tiles, moves = find_shown(state, me)
+    other = state.get_game().new_initial_state()
+    other.apply_action(state.history()[0])
+    for number, shown in zip(state.history()[1:3], (tokens, tiles), strict=False):
+        if other.is_chance_node():
+            drawn = {one: other.action_to_string(one).split()[-6:] for one, _ in other.chance_outcomes()}
+            alike = [one for one in drawn if drawn[one][: len(shown)] == drawn[number][: len(shown)]]
+            other.apply_action(alike[alike.index(number) - 1])
+    for (_, action), seen in zip(state.moves, moves, strict=True):
+        hands = [number for number in other.legal_actions() if is_bid(number)]
+        other.apply_action(hands[hands.index(action) - 1] if seen.endswith("closes a hand") else action)
+    return other
+
+
+def list_contents(state: Any) -> dict[str, Any]:
+    """Everything that can be learned from a state object."""
+    game = state.get_game()
+    seats = range(game.num_players())
+    return {
+        "history": state.history(),
+        "players": [(one.player, one.action) for one in state.full_history()],
+        "str": str(state),
+        "record": state.record(),
+        "serialized": state.serialize(),
+        "with the game": pyspiel.serialize_game_and_state(game, state),
+        "pickle": pickle.dumps(state),
+        "attributes": {name: str(value) for name, value in vars(state).items() if name != "game"},
+        "states": state.states.tobytes(),
+        "tensors": [state.information_state_tensor(seat) for seat in seats],
+        "strings": [state.information_state_string(seat) for seat in seats],
+    }
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -55,23 +111,32 @@ def test_with_options(params: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
-def test_the_same_seed_and_actions_are_the_same_game_as_in_the_environment(players: int) -> None:
-    state = played(load(players=players, seed=100), 1000, deal=7)
+def test_a_deal_is_that_of_its_seed_in_the_environment_but_for_what_is_hidden(players: int) -> None:
     env = symphony9_v0.raw_env(num_players=players)
     env.reset(seed=107)
+    setup = played(load(players=players, seed=100), 0, deal=7).record()["setup"]
+    hidden = {"budget", "bot_tiles"}
+    assert {name: part for name, part in setup.items() if name not in hidden} == {
+        name: part for name, part in env.record()["setup"].items() if name not in hidden
+    }
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_the_same_set_up_and_actions_are_the_same_game_as_in_the_environment(players: int) -> None:
+    state = played(load(players=players), 1000, deal=7)
+    env = symphony9_v0.raw_env(num_players=players)
+    env.reset(options={"setup": state.record()["setup"]})
     for player, action in state.moves:
         assert env.deciding_seat == player
         env.step(action)
-    assert state.record() == env.record()
+    assert state.record() == {**env.record(), "seed": None}
     assert state.returns() == [env.rewards[agent] for agent in env.possible_agents]
 
 
 @pytest.mark.parametrize("path", GAMES[::5], ids=lambda path: path.stem)
 def test_a_record_of_an_independent_implementation(path: Path) -> None:
     record = json.loads(path.read_text())
-    game = load(players=record["num_players"], discussion=record["discussion"])
-    state = game.new_initial_state()
-    state.apply_action(0)
+    state = played(load(players=record["num_players"], discussion=record["discussion"]), 0)
     env = symphony9_v0.raw_env(num_players=record["num_players"], discussion=record["discussion"])
     env.reset(options={"setup": record["setup"]})
     state.states[:] = env.states
@@ -86,7 +151,7 @@ def test_a_record_of_an_independent_implementation(path: Path) -> None:
 def test_observations_are_the_environment_s() -> None:
     state = played(load(players=3), 30)
     env = symphony9_v0.raw_env(num_players=3)
-    env.reset(seed=3)
+    env.reset(options={"setup": state.record()["setup"]})
     for _, action in state.moves:
         env.step(action)
     for seat, agent in enumerate(env.possible_agents):
@@ -104,35 +169,100 @@ def test_closed_hands_and_coming_tokens_are_in_nobody_else_s_information() -> No
         assert other.information_state_string(me) == told
         assert other.information_state_tensor(me) == seen
         assert other.legal_actions() == state.legal_actions()
-    budgets = {
-        tuple(state.resample_from_infostate(me, np.random.default_rng(n).random).states["budget"][0]) for n in range(20)
-    }
-    assert len(budgets) > 1  # drawn again, not the true ones
 
 
-def test_a_resampled_state_does_not_know_the_seed() -> None:
-    """It would give the true deal away."""
-    state = at_closed_hands(load(players=3, seed=4700))
-    twin = state.resample_from_infostate(state.current_player(), np.random.default_rng(0).random)
-    assert twin.seed is None
-    assert twin.record()["seed"] is None
-    assert str(twin).startswith("resampled deal: player_")
-    assert "4703" not in str(twin)
-    assert state.record()["seed"] == 4703
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_the_opening_position_tells_nothing_about_the_tokens_and_tiles_to_come(players: int) -> None:
+    draws = Counter(permutations(BUDGET_TOKENS, 6))
+    game = load(players=players)
+    for deal in range(20):
+        state = game.new_initial_state()
+        state.apply_action(deal)
+        outcomes = {
+            tuple(map(int, state.action_to_string(number).split()[1:])): probability
+            for number, probability in state.chance_outcomes()
+        }
+        assert list(outcomes) == sorted(draws)
+        assert outcomes == {tokens: count / draws.total() for tokens, count in draws.items()}
+        state.apply_action(0)
+        assert state.is_chance_node() == (players == 2)
+        if players == 2:
+            assert state.chance_outcomes() == [(number, 1 / 3**6) for number in range(3**6)]
+
+
+@pytest.mark.parametrize("params", [{"players": 2}, {"players": 3}, {"players": 4, "discussion": True}], ids=str)
+def test_nothing_in_a_resampled_state_depends_on_what_the_player_can_not_know(params: dict[str, Any]) -> None:
+    game = load(**params)
+    num_closed = num_drawn_again = 0
+    for moves in range(0, 160, 7):
+        state = played(game, moves, deal=moves % 20, seed=moves)
+        num_closed += has_closed_hand(state)
+        for me in range(game.num_players()):
+            other = change_hidden(state, me)
+            assert other.information_state_string(me) == state.information_state_string(me)
+            one, same = (
+                true.resample_from_infostate(me, np.random.default_rng(moves).random) for true in (state, other)
+            )
+            assert list_contents(one) == list_contents(same)
+            if len(find_shown(state, me)[0]) < 5:  # otherwise there may be nothing that he can't know
+                assert other.history() != state.history()
+                num_drawn_again += one.history() != state.history()
+    assert num_closed >= 2
+    assert num_drawn_again >= 20
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_a_resampled_state_is_what_its_history_says(players: int) -> None:
+    game = load(players=players)
+    state = at_closed_hands(game)
+    twin = state.resample_from_infostate(state.current_player(), np.random.default_rng(1).random)
+    again = game.new_initial_state()
+    for action in twin.history():
+        assert action in again.legal_actions()
+        again.apply_action(action)
+    assert list_contents(again) == list_contents(twin)
+    assert str(game.deserialize_state(twin.serialize())) == str(twin)
     while not twin.is_terminal():
         twin.apply_action(twin.legal_actions()[0])
     assert twin.clone().record()["result"] == twin.record()["result"]
-    before = load().new_initial_state()
-    assert str(before.resample_from_infostate(0, np.random.default_rng(0).random)) == "before the deal"
+
+
+def test_what_is_hidden_is_drawn_by_its_probability_given_what_was_shown() -> None:
+    """Every number of an even grid is drawn once, so that frequencies are probabilities but for the grid's width."""
+    state, size = at_closed_hands(load(players=2)), 2000
+    me = state.current_player()
+    tokens, tiles, moves = find_shown(state, me)
+    drawn = [state.resample_from_infostate(me, lambda one=one: (one + 0.5) / size) for one in range(size)]
+    found = Counter(tuple(one.states["budget"][0].tolist()) for one in drawn)
+    possible = Counter(draw for draw in permutations(BUDGET_TOKENS, 6) if list(draw[: len(tokens)]) == tokens)
+    assert set(found) == set(possible)
+    for sequence, draws in possible.items():
+        assert abs(found[sequence] - size * draws / possible.total()) <= 1
+    closed = next(index for index, move in enumerate(moves) if move.endswith("closes a hand"))
+    for equal in (
+        Counter(one.states["bot_tiles"][0].tobytes() for one in drawn),
+        Counter(one.moves[closed] for one in drawn),
+    ):
+        assert len(equal) > 1
+        assert max(equal.values()) - min(equal.values()) <= 1
+    assert len({one.states["bot_tiles"][0].tobytes() for one in drawn}) == 3 ** (6 - len(tiles))
+
+
+def test_before_the_deal_nothing_is_known() -> None:
+    state = load(players=2, deals=1000).new_initial_state()
+    assert str(state) == str(state.resample_from_infostate(0, np.random.default_rng(0).random)) == "before the deal"
+    state.apply_action(7)
+    assert str(state) == "deal 7"
+    drawn = [str(state.resample_from_infostate(0, lambda chance=chance: chance)) for chance in (0.0, 0.5, 1.0)]
+    assert drawn == ["deal 0", "deal 500", "deal 999"]
 
 
 def test_information_states_tell_histories_apart_that_the_observation_does_not() -> None:
     game = load(players=4)
     one, other = game.new_initial_state(), game.new_initial_state()
     for state, moves in ((one, (0, 1)), (other, (1, 0))):
-        state.apply_action(5)
-        for move in moves:
-            state.apply_action(move)
+        for action in (5, 0, *moves):  # a deal, tokens, and two moves
+            state.apply_action(action)
     me = one.current_player()
     assert one.observation_tensor(me) == other.observation_tensor(me)
     assert one.information_state_string(me) != other.information_state_string(me)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -98,6 +102,50 @@ def test_files_without_settings_are_refused(tmp_path: Path, text: str | None, ex
         path.write_text(text)
     with pytest.raises(ValueError, match=expected):
         load_settings(path)
+
+
+HOSTILE = {
+    "aliases": "a: &a [1]\nb: &b [*a, *a]\n",
+    "merged mappings": "a: &a {k: 1}\nb: &b {<<: [*a, *a]}\n",
+    "an alias of itself": "&a [*a]",
+    "deep lists": "[" * 16_000,
+    "deep mappings": "{a: " * 4000,
+    "deep blocks": "".join("- " for _ in range(8000)),
+    "digits": "seed: " + "9" * 16_000,
+    "hexadecimal digits": "seed: 0x" + "f" * 16_000,
+    "sexagesimal digits": "seed: 1" + ":1" * 8000,
+    "no date": "seed: 2020-13-45",
+    "a long name": "x" * 1000 + ": 1",
+    "a long value": "seed: " + "x" * 16_000,
+    "a long list": "seed: [" + "1," * 2000 + "]",
+    "a tag": "!!python/object/apply:os.system [x]",
+    "too large": "#" * 16_385,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_settings_are_refused_in_one_short_line_and_with_little_memory(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=re.escape(f"--config {path}: ")) as error:
+            load_settings(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**26
+    assert len(str(error.value)) < 1000
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_settings_from_a_pipe_or_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    for path in tmp_path.iterdir():
+        with pytest.raises(ValueError, match=r"cannot be read \(not a regular file\)"):
+            load_settings(path)
 
 
 def test_game_settings_are_the_options_of_the_environment() -> None:
