@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -94,7 +94,7 @@ class Connection:
             raise ValueError(f"{path}: {answer.splitlines()[0].decode()} {text.decode()}")
         return json.loads(text)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close the connection."""
         if self._streams is not None:
             self._streams[1].close()
@@ -132,16 +132,15 @@ async def create_table(host: Connection, seed: int) -> str:
 
 async def play(port: int, token: str, think: Callable[[], Awaitable[None]], sample: Sample, rng: random.Random) -> None:
     """Play a game to its end with random moves."""
-    connection = Connection(port, token)
-    message = await connection.request("GET", "/api/seat")
-    while message["view"]["position"]["decision"] != "over":
-        if choices := message["view"]["choices"]:
-            await think()
-            move = {"turn": message["turn"], "action": rng.choice(choices)["action"]}
-            message = await timed(connection, move, sample)
-        else:  # agents are choosing
-            message = await connection.request("GET", "/api/seat")
-    await connection.close()
+    with closing(Connection(port, token)) as connection:
+        message = await connection.request("GET", "/api/seat")
+        while message["view"]["position"]["decision"] != "over":
+            if choices := message["view"]["choices"]:
+                await think()
+                move = {"turn": message["turn"], "action": rng.choice(choices)["action"]}
+                message = await timed(connection, move, sample)
+            else:  # agents are choosing
+                message = await connection.request("GET", "/api/seat")
 
 
 async def timed(connection: Connection, move: dict[str, int], sample: Sample) -> Any:
@@ -157,7 +156,7 @@ async def measure_players(port: int, host_token: str, players: int, games: int) 
     """Let people play games one after the other, all at once and without thinking, until the first one is done."""
     host = Connection(port, host_token)
     tokens = [[await create_table(host, seed) for seed in range(games)] for _ in range(players)]
-    await host.close()
+    host.close()
     sample = Sample()
 
     async def play_all(number: int) -> None:
@@ -179,7 +178,7 @@ async def measure_thinkers(port: int, host_token: str, players: int, seconds: fl
     """Let people who think between moves play for some time."""
     host = Connection(port, host_token)
     tokens = [await create_table(host, seed) for seed in range(players)]
-    await host.close()
+    host.close()
     sample = Sample()
 
     async def play_one(number: int) -> None:
@@ -205,7 +204,7 @@ async def measure_baseline(port: int, players: int, requests: int) -> Sample:
         connection = Connection(port, "none")
         for number in range(requests):
             await timed(connection, {"turn": number, "action": 0}, sample)
-        await connection.close()
+        connection.close()
 
     await asyncio.gather(*(ask() for _ in range(players)))
     return sample
@@ -224,8 +223,8 @@ async def get_message(port: int, host_token: str) -> Any:
             message = await timed(seat, move, sample)
         else:
             message = await seat.request("GET", "/api/seat")
-    await host.close()
-    await seat.close()
+    host.close()
+    seat.close()
     return message
 
 

@@ -35,7 +35,7 @@ def clean_name(text: str, default: str) -> str:
 
 
 def looks_like(one: str, other: str) -> bool:
-    """Return whether two names can hardly be told apart.
+    """Return whether two names can hardly be distinguished.
 
     >>> looks_like("Ann", "ANN"), looks_like("Ann", "\\u0410nn"), looks_like("Ann", "Anne")
     (True, True, False)

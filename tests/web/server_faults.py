@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,20 +36,25 @@ Answered = dict[str, int]  # by table: the number of moves in the last answer
 
 async def play_games(port: int, host: str, answered: Answered, rng: random.Random) -> None:
     """Play random moves, one game after the other, and note what was answered."""
-    host_connection = Connection(port, host)
-    while True:
-        connection = Connection(port, await create_table(host_connection, rng.randrange(1000)))
-        message = await connection.request("GET", "/api/seat")
+    with closing(Connection(port, host)) as host_connection:
+        while True:
+            token = await create_table(host_connection, rng.randrange(1000))
+            with closing(Connection(port, token)) as connection:
+                await play_game(connection, answered, rng)
+
+
+async def play_game(connection: Connection, answered: Answered, rng: random.Random) -> None:
+    """Play a game to its end with random moves, and note what was answered."""
+    message = await connection.request("GET", "/api/seat")
+    answered[message["table"]] = message["turn"]
+    while message["view"]["position"]["decision"] != "over":
+        choices: list[dict[str, Any]] = message["view"]["choices"]
+        if choices:
+            move = {"turn": message["turn"], "action": rng.choice(choices)["action"]}
+            message = await connection.request("POST", "/api/seat/move", move)
+        else:  # agents are choosing
+            message = await connection.request("GET", "/api/seat")
         answered[message["table"]] = message["turn"]
-        while message["view"]["position"]["decision"] != "over":
-            choices: list[dict[str, Any]] = message["view"]["choices"]
-            if choices:
-                move = {"turn": message["turn"], "action": rng.choice(choices)["action"]}
-                message = await connection.request("POST", "/api/seat/move", move)
-            else:  # agents are choosing
-                message = await connection.request("GET", "/api/seat")
-            answered[message["table"]] = message["turn"]
-        await connection.close()
 
 
 @asynccontextmanager
