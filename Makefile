@@ -6,6 +6,7 @@
 # make tests              run the tests
 # make test-integrations  test the adapters to other libraries in .venv-integrations, and the environments with the
 #                         newest Gymnasium in .venv-latest
+# make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
 # make golden             regenerate the golden playthroughs after a change of the rules; review the difference
@@ -13,11 +14,12 @@
 # make figures            regenerate the images in docs/
 # make clean              delete the virtual environments, the caches and dist/
 #
-# Variables: PYTHON (the interpreter that creates the environments), VENV (.venv), EXTRAS, TRAIN_OUT.
+# Variables: PYTHON (the interpreter that creates the environments), VENV (.venv), EXTRAS, TRAIN_OUT, FUZZ_SECONDS.
 
 VENV ?= .venv
 EXTRAS ?= bench,dev,eval,play,render,train
 TRAIN_OUT ?= runs/quick
+FUZZ_SECONDS ?= 300
 
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
@@ -32,8 +34,8 @@ BIN := $(VENV)/$(BIN_FOLDER)
 INTEGRATIONS := minari,openspiel,rllib,textarena,tianshou,torchrl
 NEWEST_GYMNASIUM := 1.4.0
 
-.PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations build train golden docs \
-  figures clean
+.PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations fuzz build train golden \
+  docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -83,6 +85,9 @@ $(VENV)-latest/.installed: pyproject.toml constraints.txt
 	sed 's/^gymnasium==.*/gymnasium==$(NEWEST_GYMNASIUM)/' constraints.txt > $(@D)/constraints.txt
 	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,train]"
 	touch $@
+
+fuzz: install
+	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
 build: install
 	rm -rf dist

@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 from symphony9_env.options import OPTION_FIELDS, VARIANT_FIELDS, VARIANT_NAMES, Variant, option_type
 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
+TERMINATED: Final = 143  # exit status after SIGTERM, which Slurm and containers send before they kill a process
 WRONG_USE: Final = 2  # exit status after bad input
 
 
@@ -32,13 +33,19 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG_USE, f"{self.prog}: {message} (--help shows what is allowed)\n")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asked the program to end; a program that handles this signal raises it where Ctrl-C would."""
+
+
 def run(command: str, main: Callable[[], None]) -> int:
-    """Run a command; report bad input in one line with exit status 2, and return 130 after Ctrl-C."""
+    """Run a command; report bad input in one line with exit status 2. Return 130 after Ctrl-C, 143 after SIGTERM."""
     try:
         main()
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
         return WRONG_USE
+    except Terminated:
+        return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
@@ -50,7 +57,10 @@ def split_names(text: str) -> list[str]:
     >>> split_names('planner, "mine=stdio:python agent.py --levels 1,2"')
     ['planner', 'mine=stdio:python agent.py --levels 1,2']
     """
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+    try:
+        return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+    except csv.Error:  # a line break outside quotes, or a name of more than 131,072 characters
+        raise ValueError(f"{text[:100]!r}; allowed: agents on one line, separated by commas") from None
 
 
 def add_option_arguments(parser: argparse.ArgumentParser, names: Collection[str], title: str = "the game") -> None:

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -199,12 +198,13 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(chosen: argparse.Namespace) -> None:
-    record = records.load(Path(chosen.file))
-    for index, (env, events) in enumerate(replay_with_events(record, ledger=chosen.ledger)):
-        seat = env.deciding_seat if chosen.seat is None else chosen.seat
-        if index > 0:
-            print(f"\n{_describe_move(env, events, chosen.seat)}\n")
-        print(describe(seat_view(env.states, 0, seat, chosen.ledger)))
+    record = records.load(chosen.file)
+    with records.name_in_errors(chosen.file):
+        for index, (env, events) in enumerate(replay_with_events(record, ledger=chosen.ledger)):
+            seat = env.deciding_seat if chosen.seat is None else chosen.seat
+            if index > 0:
+                print(f"\n{_describe_move(env, events, chosen.seat)}\n")
+            print(describe(seat_view(env.states, 0, seat, chosen.ledger)))
 
 
 def _describe_move(env: RawEnv, events: list[Event], seat: int | None) -> str:

@@ -20,13 +20,18 @@ from typing import IO, Any, Final
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
-def write(path: Path, fill: Callable[[Path], Any]) -> None:
-    """Write a file atomically and durably: `fill` writes a temporary file, which then replaces `path`."""
+def write(path: Path, fill: Callable[[Path], Any], previous: Path | None = None) -> None:
+    """Write a file atomically and durably: `fill` writes a temporary file, which then replaces `path`.
+
+    If `previous` is given, what was in `path` is kept there. A kill may then leave only `previous`.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         fill(temporary)
         with temporary.open("rb+") as file:  # Windows syncs only files that are open for writing
             os.fsync(file.fileno())
+        if previous is not None and path.exists():
+            os.replace(path, previous)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -124,10 +129,15 @@ def lock_folder(folder: Path, what: str) -> IO[bytes]:
     except OSError:
         lock.close()
         raise ValueError(f"{folder}: another {what} is using this folder") from None
+    remove_temporary_files(folder)
+    return lock
+
+
+def remove_temporary_files(folder: Path) -> None:
+    """Remove the temporary files of processes that were killed; none may be writing to the folder."""
     for path in folder.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)
-    return lock
 
 
 if sys.platform == "win32":

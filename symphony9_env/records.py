@@ -19,12 +19,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, Unpack
 
 from symphony9_env import actions
 from symphony9_env.components import MUSICIANS, PLAYER_COUNTS
-from symphony9_env.files import write_text
+from symphony9_env.files import read_bytes, write_text
 from symphony9_env.names import agent_name
 from symphony9_env.options import OptionValues, check_num_players
 from symphony9_env.rules.chance import MAX_SEED
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from symphony9_env.envs.aec import RawEnv
 
 FORMAT: Final = "symphony9-record/1"
+MAX_BYTES: Final = 1_000_000  # of a record file; those of whole games have 10 to 20 kB
 _TOLERANCE: Final = 1e-6  # scores may be thirds
 
 
@@ -229,10 +231,22 @@ def load(path: str | os.PathLike[str]) -> Record:
     ValueError: missing.json: can't be read: No such file or directory
     """
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = read_bytes(path, MAX_BYTES)
     except OSError as error:
         raise ValueError(f"{os.fspath(path)}: can't be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # also for a number with thousands of digits
-        raise ValueError(f"{os.fspath(path)}: not a JSON file: {error}") from error
-    _check(record)
+    with name_in_errors(path):
+        try:
+            record = json.loads(text.decode())
+        except (ValueError, RecursionError) as error:  # also for a number with thousands of digits
+            raise ValueError(f"not a JSON file: {error}") from error
+        _check(record)
     return Record(record)
+
+
+@contextmanager
+def name_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin every ValueError of the block with the name of the file that it is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from error

@@ -40,6 +40,9 @@ class Disk:
 
     def _sync_folder(self, folder: Path) -> None:
         self._names[folder] = {path.name: path.stat().st_ino for path in folder.iterdir()}
+        for path in folder.iterdir():
+            if path.is_dir():
+                self._names.setdefault(path, {})  # empty, unless it was synced itself
 
     def restore(self, target: Path) -> Path:
         """Write to a new folder what a power cut at this moment would leave, and return the folder."""

@@ -193,6 +193,21 @@ def test_bad_input_is_one_clear_line(
     assert error.count("\n") == 1
 
 
+def test_replay_names_the_file_that_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = records.load(Path(__file__).parent / "records" / "2p-0.json")
+    move = record["actions"][3]
+    for name, content, message in [
+        ("format.json", {**record, "format": "x"}, "record: format is 'x'"),
+        ("rules.json", {**record, "actions": [*record["actions"][:3], [move[0], "bid 8"]]}, "record, action 3: "),
+    ]:
+        path = tmp_path / name
+        path.write_text(json.dumps(content))
+        assert main(["replay", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"symphony9: {path}: {message}")
+        assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["record", "replay", "play", "watch", "schema", "bench"])
 def test_every_command_has_help_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:

@@ -23,9 +23,9 @@ from tools.docs_tables import ENVIRONMENT, regenerate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *sorted(DOCS.glob("*.md"))]
 PAGES_WITH_CODE = ("README.md", "docs/agents.md", "docs/environment.md", "docs/evaluation.md", "docs/formats.md")
-TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examples", "tests")
+TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "fuzz", "examples", "tests")
 MAX_PROSE_WIDTH = 120
 
 # Words that once stood for standard terms here; docs/glossary.md has the terms.

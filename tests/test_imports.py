@@ -12,7 +12,7 @@ from symphony9_env.compilation import is_kernel
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "symphony9_env"
-TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "examples", "tests")
+TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "fuzz", "examples", "tests")
 
 # The packages of symphony9_env from the bottom up. A package may import those of the layers below its own; packages
 # of one layer don't import each other.
@@ -50,7 +50,8 @@ PROGRAMS = {
     "training": {"symphony9_env", "evaluation"},
     "speed": {"symphony9_env", "evaluation", "training"},
     "examples": {"symphony9_env"},
-    "tools": {"symphony9_env", "tests"},
+    "tools": {"symphony9_env", "training", "tests"},
+    "fuzz": {"symphony9_env", "training"},
     "tests": set(TOP_LEVEL),
 }
 

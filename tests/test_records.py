@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -207,10 +208,26 @@ def test_files_that_are_no_records_are_refused(record: dict[str, Any], tmp_path:
         (b"{}", "format is None"),
     ]:
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message) as refused:
             records.load(path)
+        assert str(refused.value).startswith(f"{path}: ")
     with pytest.raises(ValueError, match="can't be read"):
         records.load(tmp_path / "missing.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_pipes_devices_and_huge_files_are_not_read_as_records(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # that nobody writes to
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    for path, message in [
+        (tmp_path / "pipe", "not a regular file"),
+        (Path("/dev/zero"), "not a regular file"),
+        (tmp_path / "huge", "has 1,099,511,627,776 bytes; at most 1,000,000 are read"),
+        (tmp_path, "can't be read: Is a directory"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{path}: {message}$"):
+            records.load(path)
 
 
 def test_saving_where_nothing_can_be_written_leaves_nothing_behind(record: dict[str, Any], tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from torch.nn import functional
-from tqdm import tqdm
 
 from symphony9_env import agents
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import Agent
+from symphony9_env.arena.console import show_progress
 from symphony9_env.batched import BatchedGames
 from symphony9_env.rules.chance import next_seed
 from training.config import Settings
@@ -94,11 +94,10 @@ def clone_behaviour(model: MaskablePPO, settings: Settings) -> None:
     num_chunks = -(-cloning.games // CHUNK_SIZE)
     optimizer = torch.optim.Adam(model.policy.parameters(), cloning.learning_rate)
     seed = next_seed(settings.seed)
-    with tqdm(total=num_chunks * CHUNK_SIZE, unit=" games", desc=f"cloning {cloning.agent}", disable=None) as bar:
+    with show_progress(num_chunks * CHUNK_SIZE, 0, label=f"cloning {cloning.agent}") as advance:
         for number in range(num_chunks):
             optimizer.param_groups[0]["lr"] = cloning.learning_rate * (1 - number / num_chunks)
             seed = next_seed(seed)
             demonstrations = collect_demonstrations(settings, seed)
             agreement, value_loss = fit(model, demonstrations, optimizer, cloning.batch_size)
-            bar.update(CHUNK_SIZE)
-            bar.set_postfix(agreement=f"{100 * agreement:.0f}%", value_loss=f"{value_loss:.3f}")
+            advance(CHUNK_SIZE, {"agreement": f"{100 * agreement:.0f}%", "value_loss": f"{value_loss:.3f}"})

@@ -16,7 +16,8 @@ from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy, shipped_path
 from symphony9_env.arena.console import positive_int
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, run
 from symphony9_env.options import Variant
-from training.checkpoints import RunFolder, read_checkpoint, read_settings
+from training.callbacks import TrainingCallback
+from training.checkpoints import RunFolder, read_checkpoint, resume
 from training.config import Settings, parse_settings
 from training.train import train
 
@@ -54,13 +55,21 @@ def response_settings(agent: str, variant: Variant, steps: int, seed: int, num_t
 
 def train_response(agent: str, variant: Variant, out: Path, steps: int, seed: int, num_threads: int = 1) -> Path:
     """Train, or continue training, and return the path of the best policy."""
-    folder = RunFolder(out)
-    checkpoint = read_checkpoint(folder) if folder.checkpoint.exists() else None
     settings = response_settings(agent, variant, steps, seed, num_threads)
-    if checkpoint is not None and read_settings(checkpoint, folder) != settings:
-        raise ValueError(f"--out {out}: contains a run with other settings; choose another folder")
-    if train(settings, folder, checkpoint).stopped:
-        raise KeyboardInterrupt
+    folder = RunFolder(out)
+
+    def continue_from(path: Path, problem: str) -> TrainingCallback:
+        checkpoint = read_checkpoint(path)
+        if checkpoint.settings != settings:
+            raise ValueError(f"--out {out}: contains a run with other settings; choose another folder")
+        return train(settings, folder, checkpoint, problem)
+
+    with folder.lock():
+        is_new = not folder.checkpoint.exists() and not folder.previous.exists()
+        paths = folder.checkpoint, folder.previous
+        callback = train(settings, folder) if is_new else resume(*paths, continue_from)
+    if callback.stopped:
+        callback.signals.stop()
     return folder.best
 
 

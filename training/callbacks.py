@@ -7,14 +7,15 @@ from typing import Any
 
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
-from tqdm import tqdm
 
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.agents.networks import Weights
+from symphony9_env.arena.console import Advance
 from training import progress
-from training.checkpoints import RunFolder, save_checkpoint
+from training.checkpoints import Counters, RunFolder, save_checkpoint
 from training.config import Settings
 from training.network import export_weights, make_card
+from training.stopping import StopSignals
 from training.vec_env import SelfPlayVecEnv
 
 
@@ -26,39 +27,46 @@ class TrainingCallback(BaseCallback):
 
     model: MaskablePPO
 
-    def __init__(self, settings: Settings, folder: RunFolder, env: SelfPlayVecEnv, bar: tqdm[Any]) -> None:
+    def __init__(self, settings: Settings, folder: RunFolder, env: SelfPlayVecEnv, signals: StopSignals) -> None:
         super().__init__()
         self.settings = settings
         self.folder = folder
         self.env = env
-        self.bar = bar
+        self.signals = signals
+        self.advance: Advance | None = None  # shows the progress
         self.rows: list[progress.Row] = []
         self.best_mean_win_rate = -1.0
         self.next_snapshot = settings.opponents.snapshot_every
         self.next_evaluation = 0
         self.saved_steps = 0  # steps at the last checkpoint
-        self.stop_requested = False
         self.stopped = False
+        self._shown_steps = 0
         self._start_time = time.monotonic()  # earlier by the time spent before the run was resumed
         self._save_time = -float("inf")  # save at the first rollout already, which also tests that the disk accepts it
 
     def _on_rollout_start(self) -> None:
-        self.bar.update(min(self.num_timesteps, self.settings.total_steps) - self.bar.n)
+        self._show_progress()
         self._update_schedules()
         if self.num_timesteps >= self.next_snapshot:
             self.next_snapshot += self.settings.opponents.snapshot_every
             self.env.pool.add_snapshot(f"step-{self.num_timesteps}", *self.export_policy())
         self.env.pool.set_latest(*self.export_policy())
-        if self.num_timesteps >= self.next_evaluation:
+        if self.num_timesteps >= self.next_evaluation and self.evaluate():
             self.next_evaluation += self.settings.evaluation.every
-            self.evaluate()
-        stop = self.stop_requested  # read once: Ctrl-C can set it at any moment, and a run never stops without saving
+        stop = self.signals.received is not None  # read once: it can change at any moment, and a stop follows a save
         if stop or time.monotonic() - self._save_time > self.settings.save_every:
             self.save()
         self.stopped = stop
 
     def _on_step(self) -> bool:
         return not self.stopped
+
+    def _show_progress(self) -> None:
+        steps = min(self.num_timesteps, self.settings.total_steps)
+        if self.advance is not None:
+            rates = progress.format_win_rates(self.rows[-1]) if self.rows else {}
+            self.advance(steps - self._shown_steps, {**rates, "saved": f"{self.saved_steps:,}"})
+        self._shown_steps = steps
 
     def _update_schedules(self) -> None:
         """Set the entropy and the shaping coefficient; stable-baselines3 itself schedules the learning rate only."""
@@ -85,49 +93,68 @@ class TrainingCallback(BaseCallback):
         """Return the duration of the run, the time before it was resumed included."""
         return time.monotonic() - self._start_time
 
-    def evaluate(self) -> None:
-        """Evaluate the current policy; save it as the best one if its mean win rate is the highest so far."""
+    def evaluate(self) -> bool:
+        """Evaluate the current policy; save it as the best one if its mean win rate is the highest so far.
+
+        Return False if a signal stopped the evaluation; the resumed run repeats it.
+        """
         names = self.settings.evaluation.opponents
-        row = progress.evaluate(self.settings, self.num_timesteps, self.elapsed_seconds(), *self.export_policy())
+        policy = self.export_policy()
+        try:
+            with self.signals.interruptible():
+                row = progress.evaluate(self.settings, self.num_timesteps, self.elapsed_seconds(), *policy)
+        except KeyboardInterrupt:
+            if self.signals.received is None:
+                raise
+            return False
         for name in names:
             self.logger.record(f"win_rate/{name}", row[name])
         self.rows.append(row)
         progress.write_progress(self.folder.progress, self.rows)
-        self.bar.set_postfix(progress.format_win_rates(row))
         mean = sum(row[name] for name in names) / len(names)
         if mean > self.best_mean_win_rate:
             self.best_mean_win_rate = mean
             save_policy(self.folder.best, *self.export_policy())
+        return True
 
     def finish(self) -> None:
         """Evaluate and save the final policy, and draw the learning curve."""
-        if not self.rows or self.rows[-1]["steps"] < self.num_timesteps:
-            self.evaluate()
+        self.stopped = (not self.rows or self.rows[-1]["steps"] < self.num_timesteps) and not self.evaluate()
         self.save()
-        progress.draw_curve(self.folder.curve, self.rows, self.settings.game.num_players)
+        self._show_progress()
+        if not self.stopped:
+            progress.draw_curve(self.folder.curve, self.rows, self.settings.game.num_players)
 
     # Checkpoints.
 
     def save(self) -> None:
-        """Write a checkpoint and the current policy."""
-        save_checkpoint(self.folder, self.settings, self.model, self.env, self.state_dict())
+        """Write the current policy and a checkpoint.
+
+        The policy comes first, because it is refused if training has diverged, and then the last checkpoint is better.
+        """
         save_policy(self.folder.last, *self.export_policy())
+        save_checkpoint(self.folder, self.settings, self.model, self.env, self.counters())
         self.saved_steps = self.num_timesteps
         self._save_time = time.monotonic()
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the callback's state for a checkpoint."""
-        return {
-            "best_mean_win_rate": self.best_mean_win_rate,
-            "next_snapshot": self.next_snapshot,
-            "next_evaluation": self.next_evaluation,
-            "seconds": self.elapsed_seconds(),
-        }
+    def counters(self) -> Counters:
+        """Return what the callback and the model count, for a checkpoint."""
+        return Counters(
+            num_timesteps=self.num_timesteps,
+            num_updates=self.model._n_updates,
+            next_snapshot=self.next_snapshot,
+            next_evaluation=self.next_evaluation,
+            best_mean_win_rate=self.best_mean_win_rate,
+            seconds=self.elapsed_seconds(),
+            rows=self.rows,
+        )
 
-    def load_state_dict(self, state: dict[str, Any], num_timesteps: int) -> None:
-        """Restore the callback's state from a checkpoint, and the evaluations from progress.csv."""
-        self.best_mean_win_rate = state["best_mean_win_rate"]
-        self.next_snapshot = state["next_snapshot"]
-        self.next_evaluation = state["next_evaluation"]
-        self._start_time -= state["seconds"]
-        self.rows = progress.read_progress(self.folder.progress, num_timesteps)
+    def restore(self, counters: Counters) -> None:
+        """Restore the callback's state from a checkpoint, and progress.csv, which may have later evaluations."""
+        self.num_timesteps = self._shown_steps = self.saved_steps = counters.num_timesteps
+        self.next_snapshot = counters.next_snapshot
+        self.next_evaluation = counters.next_evaluation
+        self.best_mean_win_rate = counters.best_mean_win_rate
+        self._start_time -= counters.seconds
+        self.rows = list(counters.rows)
+        progress.write_progress(self.folder.progress, self.rows)

@@ -1,19 +1,48 @@
-"""The folder of a run, and its checkpoint: everything needed to resume exactly, written atomically."""
+"""The folder of a run, and its checkpoints: everything needed to resume exactly.
+
+A checkpoint is a line with the format and a hash, then what `torch.save` wrote. It is written atomically, and the one
+before is kept. Before it is used, everything in it is checked; nothing in the folder changes until then.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import os
-from typing import Any, Final
+import sys
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Annotated, Any, Final, TypeVar
 
 import numpy as np
 import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sb3_contrib import MaskablePPO
 
 from symphony9_env import files
 from training.config import Settings, parse_settings_json
+from training.progress import Row, check_rows
 from training.vec_env import SelfPlayVecEnv
 
-FORMAT: Final = "symphony9-training/1"
+FORMAT: Final = "symphony9-training/2"
+MAX_BYTES: Final = 1 << 32
+KEY_BYTES: Final = 624 * 4  # of NumPy's random state
+CONTENTS: Final[dict[str, type]] = {
+    "settings": str,
+    "counters": str,
+    "policy": dict,
+    "optimizer": dict,
+    "torch_rng": torch.Tensor,
+    "numpy_rng": tuple,
+    "episode_starts": bytes,
+    "env": dict,
+}
+
+T = TypeVar("T")
+Count = Annotated[int, Field(ge=0)]
 
 
 class RunFolder:
@@ -21,71 +50,210 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = files.make_folder(path)
-        self.pool = files.make_folder(self.path / "pool")  # snapshots
+        self.pool = self.path / "pool"  # snapshots
         self.config = self.path / "config.json"
         self.checkpoint = self.path / "checkpoint.pt"
+        self.previous = self.path / "previous.pt"
         self.best = self.path / "best.safetensors"
         self.last = self.path / "last.safetensors"
         self.progress = self.path / "progress.csv"
         self.curve = self.path / "curve.png"
 
+    def lock(self) -> IO[bytes]:
+        """Lock the folder against other runs until the file returned is closed; remove what killed runs left."""
+        lock = files.lock_folder(self.path, "training run")
+        if self.pool.is_dir():
+            files.remove_temporary_files(self.pool)
+        return lock
+
+
+class InvalidCheckpointError(ValueError):
+    """A checkpoint can't be used; the message begins with its path."""
+
+
+class Counters(BaseModel):
+    """What the callback and stable-baselines3 count."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    num_timesteps: Count
+    num_updates: Count
+    next_snapshot: Count
+    next_evaluation: Count
+    best_mean_win_rate: float
+    seconds: Annotated[float, Field(ge=0)]
+    rows: list[Row]  # all evaluations
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The contents of a checkpoint; its hash, types, settings and counters have been checked."""
+
+    path: Path
+    settings: Settings
+    counters: Counters
+    state: dict[str, Any]
+
 
 def save_checkpoint(
-    folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPlayVecEnv, callback: dict[str, Any]
+    folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPlayVecEnv, counters: Counters
 ) -> None:
-    """Write the checkpoint atomically, with the state of the callback."""
+    """Write the checkpoint atomically and durably; keep the one before as `previous`."""
     rng: Any = np.random.get_state()
     state = {
-        "format": FORMAT,
         "settings": settings.model_dump_json(),
-        "num_timesteps": model.num_timesteps,
+        "counters": json.dumps(counters.model_dump()),
         "policy": model.policy.state_dict(),
-        "optimizer": model.policy.optimizer.state_dict(),
+        "optimizer": model.policy.optimizer.state_dict()["state"],
         "torch_rng": torch.get_rng_state(),
-        "numpy_rng": (rng[0], rng[1].tobytes(), *rng[2:]),
-        "num_updates": model._n_updates,
+        "numpy_rng": (rng[1].tobytes(), *rng[2:]),
         "episode_starts": model._last_episode_starts.tobytes(),  # type: ignore[union-attr]
         "env": env.state_dict(),
-        "callback": callback,
     }
     try:
-        files.write(folder.checkpoint, lambda draft: torch.save(state, draft))
-    except (OSError, RuntimeError) as error:  # torch raises RuntimeError when the disk is full
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise ValueError(
-            f"{folder.checkpoint}: cannot be written ({reason}); the previous checkpoint is unchanged"
-        ) from None
+        files.write(folder.checkpoint, lambda draft: draft.write_bytes(pack(state)), folder.previous)
+    except OSError as error:
+        kept = "the last checkpoint is unchanged" if folder.checkpoint.exists() else "nothing is saved"
+        raise ValueError(f"{folder.checkpoint}: can't be written ({error.strerror or error}); {kept}") from None
 
 
-def read_checkpoint(folder: RunFolder) -> dict[str, Any]:
-    """Return the contents of the checkpoint; raise a ValueError if there is none or it cannot be read."""
-    if not folder.checkpoint.exists():
-        raise ValueError(f"--resume {folder.path}: the folder contains no {folder.checkpoint.name}")
+def pack(state: dict[str, Any]) -> bytes:
+    """Return the bytes of a checkpoint."""
+    contents = io.BytesIO()
+    torch.save(state, contents)
+    return f"{FORMAT} {hashlib.sha256(contents.getbuffer()).hexdigest()}\n".encode() + contents.getbuffer()
+
+
+def unpack(data: bytes) -> dict[str, Any]:
+    """Return what was packed; raise a ValueError unless the hash is right and everything has the right type."""
+    head, _, contents = data.partition(b"\n")
+    name, _, digest = head[:200].decode("ascii", "replace").partition(" ")
+    if name != FORMAT:
+        raise ValueError(f"not a checkpoint in the format {FORMAT}")
+    if hashlib.sha256(contents).hexdigest() != digest:
+        raise ValueError("damaged: its contents do not match its hash")
     try:
-        state: dict[str, Any] = torch.load(folder.checkpoint, weights_only=True)
-    except Exception as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"--resume {folder.checkpoint}: cannot be read ({reason})") from None
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"--resume {folder.checkpoint}: not a checkpoint in the format {FORMAT}")
+        with zipfile.ZipFile(io.BytesIO(contents)) as archive:  # torch would also unpack compressed parts of any size
+            if sum(part.file_size for part in archive.infolist()) > len(contents):
+                raise ValueError("its parts are larger than the file")
+        state = torch.load(io.BytesIO(contents), map_location="cpu", weights_only=True)
+    except Exception as error:  # torch documents no list of its exceptions
+        raise ValueError(f"can't be read ({error})") from None
+    if not isinstance(state, dict) or set(state) != set(CONTENTS):
+        raise ValueError(f"invalid: must contain exactly {', '.join(CONTENTS)}")
+    for name, kind in CONTENTS.items():
+        if not isinstance(state[name], kind):
+            raise ValueError(f"invalid: {name} is of type {type(state[name]).__name__}; needed: {kind.__name__}")
     return state
 
 
-def read_settings(state: dict[str, Any], folder: RunFolder) -> Settings:
-    """Return the settings of a checkpoint."""
-    return parse_settings_json(state["settings"], f"--resume {folder.checkpoint}")
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint and check what can be checked without a model; raise an `InvalidCheckpointError` otherwise."""
+    try:
+        state = unpack(files.read_bytes(path, MAX_BYTES))
+        settings = parse_settings_json(state["settings"], "its settings")
+        counters = Counters.model_validate(json.loads(state["counters"]))
+        check_rows(counters.rows, settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _invalid(path, f"invalid: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except OSError as error:
+        raise _invalid(path, error.strerror or error) from None
+    except (ValueError, RecursionError) as error:
+        raise _invalid(path, error) from None
+    return Checkpoint(path, settings, counters, state)
 
 
-def restore_checkpoint(state: dict[str, Any], model: MaskablePPO, env: SelfPlayVecEnv) -> dict[str, Any]:
-    """Restore a new model and environment from a checkpoint; return the state of the callback."""
+def restore_checkpoint(checkpoint: Checkpoint, model: MaskablePPO, env: SelfPlayVecEnv) -> None:
+    """Restore a new model and environment; raise an `InvalidCheckpointError` if the contents don't fit them."""
+    try:
+        _restore(checkpoint, model, env)
+    except (ValueError, TypeError, KeyError, RuntimeError) as error:
+        raise _invalid(checkpoint.path, f"invalid: {error}") from None
+
+
+def _restore(checkpoint: Checkpoint, model: MaskablePPO, env: SelfPlayVecEnv) -> None:
+    state, optimizer = checkpoint.state, model.policy.optimizer
+    check_tensors("policy", state["policy"], model.policy.state_dict())
     model.policy.load_state_dict(state["policy"])
-    model.policy.optimizer.load_state_dict(state["optimizer"])
-    model.num_timesteps = state["num_timesteps"]
-    model._n_updates = state["num_updates"]
+    _check_optimizer(state["optimizer"], list(model.policy.parameters()))
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state["optimizer"]})
+    starts = np.frombuffer(state["episode_starts"], np.uint8)
+    if starts.shape != (env.num_envs,) or starts.max() > 1:
+        raise ValueError(f"episode_starts: needed: {env.num_envs} flags")
+    numpy_rng = _read_numpy_rng(state["numpy_rng"])
+    check_tensors("torch_rng", {"": state["torch_rng"]}, {"": torch.get_rng_state()})
+    torch.Generator().set_state(state["torch_rng"])  # raises an error if the state is not possible
     model._last_obs = env.load_state_dict(state["env"])  # `learn` resets the environment only if this is None
-    model._last_episode_starts = np.frombuffer(state["episode_starts"], bool).copy()
+    model._last_episode_starts = starts.astype(bool)
+    model.num_timesteps = checkpoint.counters.num_timesteps
+    model._n_updates = checkpoint.counters.num_updates
     torch.set_rng_state(state["torch_rng"])
-    name, keys, *rest = state["numpy_rng"]
-    np.random.set_state((name, np.frombuffer(keys, np.uint32), *rest))
-    callback: dict[str, Any] = state["callback"]
-    return callback
+    np.random.set_state(numpy_rng)
+
+
+def check_tensors(name: str, found: Any, wanted: Mapping[Any, torch.Tensor]) -> None:
+    """Raise a ValueError unless there are exactly the wanted tensors, of the same types and shapes, and finite."""
+    if not isinstance(found, dict) or set(found) != set(wanted):
+        raise ValueError(f"{name}: needed: {', '.join(map(str, wanted))}")
+    for key, like in wanted.items():
+        value = found[key]
+        if not isinstance(value, torch.Tensor) or (value.dtype, value.shape) != (like.dtype, like.shape):
+            raise ValueError(f"{name} {key}: needed: {like.dtype} of shape {tuple(like.shape)}")
+        if not torch.isfinite(value).all():
+            raise ValueError(f"{name} {key}: has values that are not finite numbers")
+
+
+def _check_optimizer(state: dict[Any, Any], parameters: Sequence[torch.Tensor]) -> None:
+    """Raise a ValueError unless this can be the state of Adam for these parameters; it is empty before an update."""
+    if not set(state) <= set(range(len(parameters))):
+        raise ValueError(f"optimizer: needed: the numbers of parameters, 0 to {len(parameters) - 1}")
+    for number, values in state.items():
+        like = parameters[number].detach()
+        check_tensors(f"optimizer {number}", values, {"step": torch.zeros(()), "exp_avg": like, "exp_avg_sq": like})
+        if values["step"] < 0 or (values["exp_avg_sq"] < 0).any():
+            raise ValueError(f"optimizer {number}: step and exp_avg_sq must not be negative")
+
+
+def _read_numpy_rng(saved: tuple[Any, ...]) -> Any:
+    """Return a state for `np.random.set_state`, which itself would accept a position outside the keys."""
+    keys, position, has_gauss, gauss = saved if len(saved) == 4 else (None,) * 4
+    if type(keys) is not bytes or len(keys) != KEY_BYTES or type(position) is not int or not 0 <= position <= 624:
+        raise ValueError(f"numpy_rng: needed: {KEY_BYTES} bytes, and a position from 0 to 624")
+    if type(has_gauss) is not int or has_gauss not in (0, 1) or type(gauss) is not float or not np.isfinite(gauss):
+        raise ValueError("numpy_rng: needed: 0 or 1, and a finite number")
+    return "MT19937", np.frombuffer(keys, np.uint32), position, has_gauss, gauss
+
+
+def _invalid(path: Path, reason: object) -> InvalidCheckpointError:
+    return InvalidCheckpointError(f"{path}: {' '.join(str(reason).split())[:300]}")
+
+
+# Falling back to the previous checkpoint.
+
+
+def resume(last: Path, previous: Path, continue_from: Callable[[Path, str], T]) -> T:
+    """Continue a run from its last checkpoint; if that is missing or invalid, from the one before.
+
+    `continue_from` takes the path, and the problem with the last one, if any. It raises an `InvalidCheckpointError`,
+    and has changed nothing, if it can't continue.
+    """
+    if not last.exists() and not previous.exists():
+        raise ValueError(f"--resume {last.parent}: the folder contains no {last.name}")
+    try:
+        return continue_from(last, "")
+    except InvalidCheckpointError as error:
+        problem = str(error)
+    if not previous.exists():
+        raise ValueError(f"--resume {problem}; there is no {previous.name}")
+    try:
+        return continue_from(previous, problem)
+    except InvalidCheckpointError as error:
+        raise ValueError(f"--resume {problem}; {error}") from None
+
+
+def use_previous(last: Path, previous: Path, problem: str) -> None:
+    """Say that the previous checkpoint is used, and let it replace the last one, so that the next save keeps it."""
+    print(f"{problem}; continuing from {previous}", file=sys.stderr)
+    os.replace(previous, last)
+    files.sync_folder(last.parent)

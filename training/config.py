@@ -258,7 +258,11 @@ def parse_settings(given: dict[str, Any], source: str) -> Settings:
 
 def parse_settings_json(text: str, source: str) -> Settings:
     """Return the settings that a run wrote with `model_dump_json`."""
-    return parse_settings(json.loads(text), source)
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{source}: not valid JSON ({error})") from None
+    return parse_settings(given, source)
 
 
 def list_settings() -> str:

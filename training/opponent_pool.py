@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env import agents
+from symphony9_env import agents, files
 from symphony9_env.agents import Agent, Card, load_policy, save_policy
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.networks import Weights
@@ -19,6 +21,7 @@ from training.config import Settings
 
 LATEST: Final = "latest"
 DECAY: Final = 0.995  # of a member's moving average of results, per game
+MAX_SNAPSHOT_BYTES: Final = 1 << 30
 MIN_WEIGHT: Final = 0.05  # of a snapshot that never beats the learner; one that always does has 1 more
 
 
@@ -39,6 +42,7 @@ class OpponentPool(Opponents):
         self._first_snapshot = len(self.agents)
         self.ahead_rates = np.full(len(self.names), 0.5)  # how often each member finishes ahead of the learner
         self.retired: set[str] = set()
+        self.hashes: dict[str, str] = {}  # of the files of the snapshots
         shape = settings.ppo.n_envs, self.num_players
         self.member_at = np.zeros(shape, np.int64)  # by row and seat; unused at the learner's seat
 
@@ -89,41 +93,65 @@ class OpponentPool(Opponents):
 
         If there are more than `max_snapshots`, retire the one that least often finishes ahead of the learner.
         """
-        path = self.folder / f"{name}.safetensors"
+        path = self._snapshot_path(name)
         save_policy(path, replace(card, temperature=1.0), weights)
-        self._load_snapshot(path)
+        self._load_snapshot(name, hashlib.sha256(path.read_bytes()).hexdigest())
         self.ahead_rates = np.append(self.ahead_rates, 0.5)
         snapshots = range(self._first_snapshot, len(self.names))
         active = [number for number in snapshots if self.names[number] not in self.retired]
         if len(active) > self.settings.max_snapshots:
             self.retired.add(self.names[min(active[:-1], key=lambda number: self.ahead_rates[number])])
 
-    def _load_snapshot(self, path: Path) -> None:
-        self.names.append(path.stem)
-        self.agents.append(PolicyAgent(path.stem, *load_policy(path), seed=len(self.names)))
+    def _snapshot_path(self, name: str) -> Path:
+        return self.folder / f"{name}.safetensors"
+
+    def _load_snapshot(self, name: str, digest: str) -> None:
+        path = self._snapshot_path(name)
+        try:
+            found = hashlib.sha256(files.read_bytes(path, MAX_SNAPSHOT_BYTES)).hexdigest()
+        except OSError as error:
+            raise ValueError(f"policy {path}: can't be read ({error.strerror})") from None
+        if found != digest:
+            raise ValueError(f"policy {path}: is damaged or not of this run: its hash differs")
+        agent = PolicyAgent(name, *load_policy(path), seed=len(self.names) + 1)
+        agent.check_players(self.num_players)
+        self.hashes[name] = digest
+        self.names.append(name)
+        self.agents.append(agent)
 
     # Checkpoints.
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the pool's state as JSON data; snapshots are named only, since they are files already."""
+        """Return the pool's state as JSON data; of a snapshot only its name and hash, since it is a file already."""
         return {
             "names": self.names,
+            "hashes": self.hashes,
             "ahead_rates": self.ahead_rates.tolist(),
             "retired": sorted(self.retired),
             "member_at": self.member_at.tolist(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state that `state_dict` returned."""
-        first = self._first_snapshot
-        if state["names"][:first] != self.names[:first]:
-            raise ValueError(f"opponents: the checkpoint has {state['names'][:first]}, this run {self.names[:first]}")
-        del self.names[first:], self.agents[first:]
-        for name in state["names"][first:]:
-            self._load_snapshot(self.folder / f"{name}.safetensors")
-        self.ahead_rates = np.array(state["ahead_rates"])
+        """Restore a new pool from the state that `state_dict` returned; raise a ValueError if it is none."""
+        first, names = self._first_snapshot, state["names"]
+        if not isinstance(names, list) or names[:first] != self.names[:first]:
+            raise ValueError(f"opponents: needed: {', '.join(self.names[:first])}, then the snapshots")
+        for name in names[first:]:
+            if not re.fullmatch(r"[a-z0-9-]{1,40}", name):
+                raise ValueError(f"opponents: {name!r} is not a snapshot")
+            self._load_snapshot(name, state["hashes"][name])
+        rates, members = np.array(state["ahead_rates"], np.float64), np.array(state["member_at"])
+        if rates.shape != (len(names),) or not ((rates >= 0) & (rates <= 1)).all():
+            raise ValueError(f"opponents: ahead_rates: needed: {len(names)} numbers from 0 to 1")
+        if members.shape != self.member_at.shape or not np.issubdtype(members.dtype, np.integer):
+            raise ValueError(f"opponents: member_at: needed: whole numbers of shape {self.member_at.shape}")
+        if members.min() < 0 or members.max() >= len(names):
+            raise ValueError(f"opponents: member_at: needed: numbers from 0 to {len(names) - 1}")
+        if not set(state["retired"]) <= set(names[first:]):
+            raise ValueError("opponents: retired: needed: names of snapshots")
+        self.ahead_rates = rates
         self.retired = set(state["retired"])
-        self.member_at[:] = state["member_at"]
+        self.member_at[:] = members
 
 
 class _Placeholder(Agent):

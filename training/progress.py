@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -15,11 +16,12 @@ from symphony9_env.agents import Card
 from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.console import format_interval, format_percent, format_table
-from symphony9_env.arena.figures import PALETTE, STYLE, as_percent
+from symphony9_env.arena.figures import PALETTE, STYLE, as_percent, shorten
 from symphony9_env.arena.matches import win_rate_against
 from training.config import Settings
 
 Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
+ENDS: Final = ("", "_low", "_high")
 
 
 def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights: Weights) -> Row:
@@ -37,17 +39,22 @@ def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights
     return row
 
 
-def read_progress(path: Path, max_steps: float) -> list[Row]:
-    """Return the evaluations in progress.csv up to a number of steps: later ones will be repeated after resuming."""
-    if not path.exists():
-        return []
-    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
-    rows = [{name: float(value) for name, value in line.items()} for line in lines]
-    return [row for row in rows if row["steps"] <= max_steps]
+def check_rows(rows: Sequence[Row], settings: Settings) -> None:
+    """Raise a ValueError unless each row has the columns of an evaluation, and each evaluation comes after the last."""
+    columns = {"steps", "seconds", *(f"{name}{end}" for name in settings.evaluation.opponents for end in ENDS)}
+    for row in rows:
+        if set(row) != columns:
+            raise ValueError(f"an evaluation has {', '.join(row)}; needed: {', '.join(sorted(columns))}")
+    steps = [row["steps"] for row in rows]
+    if steps != sorted(set(steps)):
+        raise ValueError("the evaluations are not in order")
 
 
-def write_progress(path: Path, rows: list[Row]) -> None:
-    """Write all evaluations to progress.csv."""
+def write_progress(path: Path, rows: Sequence[Row]) -> None:
+    """Write all evaluations to progress.csv, or remove it if there are none."""
+    if not rows:
+        path.unlink(missing_ok=True)
+        return
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -58,22 +65,28 @@ def write_progress(path: Path, rows: list[Row]) -> None:
 def draw_curve(path: Path, rows: list[Row], num_players: int) -> None:
     """Plot the win rates over the run, with their 95 % intervals, and save the plot in the folder of the run."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(8, 4.2))
-        axes = figure.subplots()
-        steps = [row["steps"] / 1e6 for row in rows]
-        names = [name for name in rows[0] if f"{name}_low" in rows[0]]
-        for colour, name in zip(PALETTE, names, strict=False):
-            axes.plot(steps, [row[name] for row in rows], color=colour, label=f"against {name}", marker=".")
-            low, high = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
-            axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.axhline(1 / num_players, color="#333333", linestyle="--", linewidth=1, label="par")
-        axes.set_ylim(0, 1.02)
-        axes.yaxis.set_major_formatter(as_percent)
-        axes.set_xlabel("steps of the learner, in millions")
-        axes.set_ylabel("win rate")
-        axes.set_title(f"{path.parent.name}: {num_players} players")
-        axes.legend(loc="center right")
+        figure = plot_win_rates(rows, num_players, f"{path.parent.name}: {num_players} players")
         files.write(path, lambda draft: figure.savefig(draft, format="png", dpi=130))
+
+
+def plot_win_rates(rows: list[Row], num_players: int, title: str) -> Figure:
+    """Return the plot of these evaluations; its legend is beside the lines."""
+    figure = Figure(figsize=(9, 4.2))
+    axes = figure.subplots()
+    steps = [row["steps"] / 1e6 for row in rows]
+    names = [name for name in rows[0] if f"{name}_low" in rows[0]]
+    for colour, name in zip(PALETTE, names, strict=False):
+        axes.plot(steps, [row[name] for row in rows], color=colour, label=f"against {shorten(name)}", marker=".")
+        low, high = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
+        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.axhline(1 / num_players, color="#333333", linestyle="--", linewidth=1, label="par")
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(as_percent)
+    axes.set_xlabel("steps of the learner, in millions")
+    axes.set_ylabel("win rate")
+    axes.set_title(title)
+    figure.legend(loc="outside right center")
+    return figure
 
 
 def format_win_rates(row: Row) -> dict[str, str]:

@@ -13,29 +13,28 @@ best.safetensors and last.safetensors (policies), progress.csv, curve.png, and T
 
 from __future__ import annotations
 
-import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from symphony9_env import files
+from symphony9_env.arena.console import show_progress
 from symphony9_env.arguments import Parser, run
 from training.behaviour_cloning import clone_behaviour
 from training.callbacks import TrainingCallback
-from training.checkpoints import RunFolder, read_checkpoint, read_settings, restore_checkpoint
+from training.checkpoints import Checkpoint, RunFolder, read_checkpoint, restore_checkpoint, resume, use_previous
 from training.config import Settings, list_settings, load_settings
 from training.network import load_initial_weights, policy_class
 from training.progress import format_results
+from training.stopping import StopSignals
 from training.vec_env import SelfPlayVecEnv
 
 
@@ -66,68 +65,61 @@ def make_model(settings: Settings, env: SelfPlayVecEnv) -> MaskablePPO:
     return model
 
 
-def train(settings: Settings, folder: RunFolder, checkpoint: dict[str, Any] | None = None) -> TrainingCallback:
-    """Train from the start or from a checkpoint, until all steps are done or Ctrl-C requests a stop.
+def train(
+    settings: Settings, folder: RunFolder, checkpoint: Checkpoint | None = None, problem: str = ""
+) -> TrainingCallback:
+    """Train from the start or from a checkpoint, until all steps are done or a signal requests a stop.
 
-    Raise a ValueError if an agent outside this package gives no legal action; the last checkpoint is kept.
+    `problem` says why the checkpoint is not the last one. Raise an `InvalidCheckpointError` if it doesn't fit, and a
+    ValueError if an agent outside this package gives no legal action or the disk is full; checkpoints are kept.
     """
     # Opponents decide in small batches, in which more BLAS threads only slow each other down.
     threadpool_limits(1, user_api="blas")
     torch.set_num_threads(settings.num_threads)
-    with (
-        closing(SelfPlayVecEnv(settings, folder.pool)) as env,
-        tqdm(total=settings.total_steps, unit=" steps", unit_scale=True, disable=None, smoothing=0.05) as bar,
-    ):
+    with StopSignals() as signals, closing(SelfPlayVecEnv(settings, folder.pool)) as env:
         model = make_model(settings, env)
-        model.set_logger(configure(str(folder.path / "tensorboard"), ["tensorboard"]))
-        callback = TrainingCallback(settings, folder, env, bar)
+        callback = TrainingCallback(settings, folder, env, signals)
         callback.init_callback(model)
-        if checkpoint is None:
-            _start(model, callback, settings)
-        else:
-            callback.load_state_dict(restore_checkpoint(checkpoint, model, env), model.num_timesteps)
-        with stop_on_interrupt(callback):
-            remaining = settings.total_steps - model.num_timesteps
-            if remaining > 0:
-                model.learn(remaining, callback=callback, reset_num_timesteps=checkpoint is None)
-            if not callback.stopped:
-                callback.num_timesteps = model.num_timesteps
-                callback.finish()
+        if checkpoint is not None:
+            restore_checkpoint(checkpoint, model, env)
+            if problem:
+                use_previous(folder.checkpoint, folder.previous, problem)
+        try:
+            _run(callback, checkpoint)
+        except OSError as error:
+            raise ValueError(f"{folder.path}: {error}; stopped, and the last checkpoint is unchanged") from None
     return callback
 
 
-def _start(model: MaskablePPO, callback: TrainingCallback, settings: Settings) -> None:
+def _run(callback: TrainingCallback, checkpoint: Checkpoint | None) -> None:
+    """Train, once the checkpoint is known to be valid."""
+    model, folder, total = callback.model, callback.folder, callback.settings.total_steps
+    files.make_folder(folder.pool)
+    model.set_logger(configure(str(folder.path / "tensorboard"), ["tensorboard"]))
+    if checkpoint is None:
+        _start(callback)
+    else:
+        callback.restore(checkpoint.counters)
+    remaining = total - model.num_timesteps
+    with show_progress(total, total - max(remaining, 0), "steps") as callback.advance:
+        if remaining > 0:
+            model.learn(remaining, callback=callback, reset_num_timesteps=checkpoint is None)
+        if not callback.stopped:
+            callback.num_timesteps = model.num_timesteps
+            callback.finish()
+
+
+def _start(callback: TrainingCallback) -> None:
     """Run behaviour cloning, unless it is switched off, and give the pool the first policy."""
+    settings = callback.settings
     if settings.start_from is None and settings.behaviour_cloning.agent is not None:
         try:
-            clone_behaviour(model, settings)
+            with callback.signals.interruptible():
+                clone_behaviour(callback.model, settings)
         except KeyboardInterrupt:
             print("\nstopped during behaviour cloning; nothing was saved", file=sys.stderr)
             raise
     callback.env.pool.set_latest(*callback.export_policy())
-
-
-class Stoppable(Protocol):
-    """A run that checks between two updates whether to stop."""
-
-    stop_requested: bool
-
-
-@contextmanager
-def stop_on_interrupt(training: Stoppable) -> Iterator[None]:
-    """Stop after the current update on the first Ctrl-C, and at once on the second."""
-
-    def handle(_signal: int, _frame: FrameType | None) -> None:
-        if training.stop_requested:
-            raise KeyboardInterrupt
-        training.stop_requested = True
-        print("\nstopping after this update; press Ctrl-C again to stop at once without saving", file=sys.stderr)
-
-    previous = signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def make_parser() -> Parser:
@@ -151,24 +143,38 @@ def add_run_arguments(parser: Parser, action: Any, prefix: str = "") -> None:
     parser.add_argument("overrides", nargs="*", metavar="name=value", help="settings to override, such as seed=3")
 
 
-def start_run(chosen: Namespace, prefix: str = "") -> tuple[Settings, RunFolder]:
-    """Return the settings of a new run and its folder, in which the settings are written."""
+def read_new_settings(chosen: Namespace) -> Settings:
+    """Return the settings of a new run."""
     seed = [] if chosen.seed is None else [f"seed={chosen.seed}"]
-    settings = load_settings(chosen.config, [*chosen.overrides, *seed])
-    folder = RunFolder(chosen.out or Path("runs") / f"{prefix}{Path(chosen.config).stem}")
-    if any(folder.path.glob("checkpoint.*")):  # of this command or of `training.rllib`
-        raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
-    files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
-    return settings, folder
+    return load_settings(chosen.config, [*chosen.overrides, *seed])
 
 
-def find_run(chosen: Namespace) -> RunFolder:
-    """Return the folder of the run to resume."""
+def find_run(chosen: Namespace, prefix: str = "") -> RunFolder:
+    """Return the folder of the run to start or resume."""
+    if chosen.resume is None:
+        return RunFolder(chosen.out or Path("runs") / f"{prefix}{Path(chosen.config).stem}")
     if chosen.overrides or chosen.out or chosen.seed:
         raise ValueError("--resume cannot be combined with --out, --seed or settings: a run keeps those it has")
     if not Path(chosen.resume).is_dir():
         raise ValueError(f"--resume {chosen.resume}: no such folder")
     return RunFolder(chosen.resume)
+
+
+def begin_run(settings: Settings, folder: RunFolder) -> None:
+    """Write the settings of a new run to its folder, which must not contain one yet."""
+    for name in ("checkpoint.*", "previous.*"):  # of this command or of `training.rllib`
+        if any(folder.path.glob(name)):
+            raise ValueError(f"--out {folder.path}: already contains a run; continue it with --resume {folder.path}")
+    try:
+        files.write_text(folder.config, settings.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        raise ValueError(f"--out {folder.config}: can't be written ({error.strerror or error})") from None
+
+
+def train_from(folder: RunFolder, path: Path, problem: str) -> TrainingCallback:
+    """Continue training from one of the folder's checkpoints; `problem` says why it is not the last one."""
+    checkpoint = read_checkpoint(path)
+    return train(checkpoint.settings, folder, checkpoint, problem)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -177,19 +183,19 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.list:
         print(list_settings())
         return
-    checkpoint = None
-    if chosen.resume is not None:
-        folder = find_run(chosen)
-        checkpoint = read_checkpoint(folder)
-        settings = read_settings(checkpoint, folder)
-    else:
-        settings, folder = start_run(chosen)
-    callback = train(settings, folder, checkpoint)
+    settings = None if chosen.resume is not None else read_new_settings(chosen)
+    folder = find_run(chosen)
+    with folder.lock():
+        if settings is None:
+            callback = resume(folder.checkpoint, folder.previous, partial(train_from, folder))
+        else:
+            begin_run(settings, folder)
+            callback = train(settings, folder)
     if callback.stopped:
         print(f"saved after {callback.saved_steps:,} steps; continue with:")
         print(f"python -m training.train --resume {folder.path}")
-        raise KeyboardInterrupt
-    print(format_results(callback.rows[-1], settings.evaluation.opponents))
+        callback.signals.stop()
+    print(format_results(callback.rows[-1], callback.settings.evaluation.opponents))
     print(f"\npolicies: {folder.best}, {folder.last}\nlearning curve: {folder.curve}, data: {folder.progress}")
 
 

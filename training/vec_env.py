@@ -70,9 +70,15 @@ class SelfPlayVecEnv(VecEnv):
         return {"games": self.vector_env.save(), "pool": json.dumps(self.pool.state_dict())}
 
     def load_state_dict(self, state: dict[str, Any]) -> NDArray[np.float32]:
-        """Restore the state that `state_dict` returned; return the learner's observations."""
-        self.vector_env.load(state["games"])
-        self.pool.load_state_dict(json.loads(state["pool"]))
+        """Restore the state that `state_dict` returned; return the learner's observations.
+
+        Raise a ValueError if it is not such a state.
+        """
+        games, pool = state.get("games"), state.get("pool")
+        if not isinstance(games, bytes) or not isinstance(pool, str):
+            raise ValueError("env: needed: games and pool")
+        self.pool.load_state_dict(json.loads(pool))
+        self.vector_env.load(games)
         return self.vector_env.batch.observation.copy()
 
     # The rest of the VecEnv interface: all games share one environment object.

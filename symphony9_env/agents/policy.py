@@ -93,13 +93,13 @@ def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:
     try:
         return _load(Path(path))
     except ValueError as error:
-        raise ValueError(f"policy {os.fspath(path)}: {error}") from None
+        raise ValueError(f"policy {shorten(os.fspath(path), 300)}: {error}") from None
 
 
 def _load(path: Path) -> tuple[Card, Weights]:
-    if path.is_dir():
-        raise ValueError("is a folder, not a policy file")
     try:
+        if path.is_dir():
+            raise ValueError("is a folder, not a policy file")
         _check_sizes(path)
         with safe_open(path, "numpy") as file:  # reads the header; what a tensor holds is read below
             metadata = file.metadata() or {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symphony9_env.agents.base import Agent, Positions, Rows
-from symphony9_env.agents.search_tree import UNKNOWN, new_tree, search_rows
+from symphony9_env.agents.search_tree import UNKNOWN, compare_actions, new_tree, search_rows
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.rules.state import States, new_states
 from symphony9_env.threads import ExclusiveUse, ThreadPool
@@ -50,15 +52,26 @@ class SearchAgent(Agent):
         search_rows(states, own_rows, self.playouts, self._rivals, np.uint64(self.seed), scratch, tree, actions)
         return actions
 
-    def analyze(self, states: States, row: int) -> tuple[int, dict[int, tuple[int, float]]]:
-        """Return its choice in one game and, for each action it tried, the number of playouts and of wins among them.
+    def analyze(self, states: States, row: int) -> tuple[int, int, float]:
+        """Return its choice in one game, how many playouts began with it, and how many of those it won.
 
-        A shared win counts its share.
+        A shared win counts its share. If only one action is legal, there are no playouts.
         """
         choice = int(self._search(states, np.array([row]), 0)[0])
-        if len(legal_numbers(states, row)) == 1:  # nothing was searched
-            return choice, {}
+        if len(legal_numbers(states, row)) == 1:
+            return choice, 0, 0.0
         *_, visits, wins = self._buffers[0][1]
-        return choice, {
-            action: (int(visits[0, action]), float(wins[0, action])) for action in np.flatnonzero(visits[0]).tolist()
-        }
+        return choice, int(visits[0, choice]), float(wins[0, choice])
+
+    def compare(self, states: States, row: int, actions: Sequence[int]) -> NDArray[np.float64]:
+        """Search one game once for each of these legal actions; return their values, playout by playout.
+
+        The value of a playout is the share of the win. The actions face the same worlds.
+        """
+        if illegal := set(actions) - set(legal_numbers(states, row)):
+            raise ValueError(f"actions {sorted(illegal)} are not legal in game {row}")
+        scratch, tree = self._buffers[0]
+        win_shares = np.empty((len(actions), self.playouts))
+        given = np.array(actions, np.int64)
+        compare_actions(states, row, given, self._rivals, np.uint64(self.seed), scratch, tree, win_shares)
+        return win_shares

@@ -51,8 +51,14 @@ _SALES: Final = ((1 << BID - SELL) - 1) << SELL
 
 
 @rule
-def _search(root: Game, seat: int, playouts: int, rival_strategy: int, stream: Any, world: Any, tree: Any) -> int:
-    """Run the playouts and return the most visited action."""
+def _search(
+    root: Game, first_actions: int, rival_strategy: int, stream: Any, world: Any, tree: Any, win_shares: Any
+) -> int:
+    """Run a playout for each element of `win_shares`, write its value there, and return the most visited action.
+
+    All playouts begin with one of `first_actions`.
+    """
+    seat = int(root.player)
     slots, keys, planner_action, visits, wins = tree
     slots[:] = NONE
     visits[:] = 0
@@ -62,7 +68,7 @@ def _search(root: Game, seat: int, playouts: int, rival_strategy: int, stream: A
     composition_values = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
     probabilities = np.zeros(NUM_BIDS)
     num_nodes = 0
-    for playout in range(playouts):
+    for playout in range(len(win_shares)):
         chance = mix(skip_draws(stream, playout))
         world[0] = root
         game = world[0]
@@ -87,13 +93,14 @@ def _search(root: Game, seat: int, playouts: int, rival_strategy: int, stream: A
                 if is_new:
                     planner_action[node] = plan_move(game, composition_values)
                     in_tree = False
-                action = _select(visits[node], wins[node], legal_set(game), planner_action[node])
+                legal = first_actions if depth == 0 else legal_set(game)
+                action = _select(visits[node], wins[node], legal, planner_action[node])
                 nodes[depth], actions[depth] = node, action
                 depth += 1
             else:
                 action = plan_move(game, composition_values)
             apply(game, action, None)
-        share = _score_playout(game, seat, points, ranks)
+        share = win_shares[playout] = _score_playout(game, seat, points, ranks)
         for level in range(depth):
             visits[nodes[level], actions[level]] += 1
             wins[nodes[level], actions[level]] += share
@@ -220,17 +227,35 @@ def search_rows(
     states: Any, rows: Any, playouts: int, rival_strategy: int, seed: Any, scratch: Any, tree: Any, actions: Any
 ) -> None:
     """Write an action for each of these rows to `actions`. `scratch` holds two states; `tree` comes from `new_tree`."""
+    win_shares = np.empty(playouts)
     for index in range(len(rows)):
         scratch[0] = states[rows[index]]
         root = scratch[0]
-        seat = int(root.player)
-        hide_unknown(root, seat)
+        hide_unknown(root, int(root.player))
         legal = legal_set(root)
         if legal & (legal - 1) == 0:  # nothing to choose
             actions[index] = num_members(legal - 1)
         else:
             stream = mix(seed ^ public_digest(root))
-            actions[index] = _search(root, seat, playouts, rival_strategy, stream, scratch[1:], tree)
+            actions[index] = _search(root, legal, rival_strategy, stream, scratch[1:], tree, win_shares)
+
+
+@entry
+def compare_actions(
+    states: Any, row: int, actions: Any, rival_strategy: int, seed: Any, scratch: Any, tree: Any, win_shares: Any
+) -> None:
+    """Search one game once for each of these legal actions, which all playouts of that search begin with.
+
+    Each row of `win_shares` receives the values of an action's playouts. The actions face the same worlds, so their
+    values can be compared playout by playout. These are other worlds than those in which `search_rows` chooses: its
+    choice would look too good in them.
+    """
+    scratch[0] = states[row]
+    root = scratch[0]
+    hide_unknown(root, int(root.player))
+    stream = mix(mix(seed ^ public_digest(root)))
+    for index in range(len(actions)):
+        _search(root, 1 << actions[index], rival_strategy, stream, scratch[1:], tree, win_shares[index])
 
 
 def new_tree(playouts: int) -> tuple[Any, ...]:

@@ -1,12 +1,66 @@
-"""Text output of the commands, and types of their arguments."""
+"""Text output of the commands, progress, and types of their arguments."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+from tqdm import tqdm
+
+LINE_SECONDS: Final = 10.0  # between two lines of progress, where there is no terminal for a bar
+NO_NOTES: Final[Mapping[str, str]] = {}
+
+
+class Advance(Protocol):
+    """Takes how much was done since the last call, and values to show beside it."""
+
+    def __call__(self, count: int, notes: Mapping[str, str] = NO_NOTES) -> None: ...
+
+
+@contextmanager
+def show_progress(total: int, done: int, unit: str = "games", label: str = "") -> Iterator[Advance]:
+    """Show on standard error how much of all has been done: a bar on a terminal, else a line now and then.
+
+    Yield a function that takes how much was just done.
+    """
+    if sys.stderr.isatty():
+        with tqdm(total=total, initial=done, unit=f" {unit}", desc=label or None, smoothing=0.1) as bar:
+            yield _BarProgress(bar)
+    else:
+        yield _LineProgress(total, done, unit, f"{label}: " if label else "")
+
+
+class _BarProgress:
+    def __init__(self, bar: tqdm[Any]) -> None:
+        self.bar = bar
+
+    def __call__(self, count: int, notes: Mapping[str, str] = NO_NOTES) -> None:
+        self.bar.update(count)
+        if notes:
+            self.bar.set_postfix(notes)
+
+
+class _LineProgress:
+    def __init__(self, total: int, done: int, unit: str, title: str) -> None:
+        self.total, self.done, self.unit, self.title = total, done, unit, title
+        self.begun = time.monotonic()
+        self.shown_at = -LINE_SECONDS
+        self(0)
+
+    def __call__(self, count: int, notes: Mapping[str, str] = NO_NOTES) -> None:
+        self.done += count
+        passed = time.monotonic() - self.begun
+        is_last = count > 0 and self.done == self.total
+        if is_last or passed - self.shown_at >= LINE_SECONDS:
+            self.shown_at = passed
+            text = "".join(f", {name} {value}" for name, value in notes.items())
+            line = f"{self.title}{self.done:,} of {self.total:,} {self.unit} after {passed:.0f} s{text}"
+            print(line, file=sys.stderr, flush=True)
 
 
 def format_command(command: str, arguments: Sequence[str] | None) -> str:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symphony9_env import agents
 from symphony9_env.actions import NAMES
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
 from symphony9_env.agents.search import SearchAgent
-from symphony9_env.envs.aec import RawEnv
 from symphony9_env.names import agent_name
 from symphony9_env.records import PlayerJson
+from symphony9_env.rules.state import States
 
 DEFAULT_PLAYOUTS: Final = 400
 _MIN_PROBABILITY: Final = 0.005  # smaller ones are left out
+_MIN_GAIN: Final = 0.05  # of the chance to win; search does not disagree about less
 _ONE_ROW: Final = np.zeros(1, np.int64)
 
 
@@ -30,10 +33,17 @@ class PolicyCommentJson(TypedDict):
 
 
 class SearchCommentJson(TypedDict):
-    """The choice of search, and for each action it tried the number of playouts and of wins among them."""
+    """The choice of search, and the chances to win with it and with the move that was made, from as many playouts each.
+
+    If the move is the choice, or is not known, there is nothing to compare: the last three are then None or False.
+    """
 
     choice: str
-    playouts: dict[str, tuple[int, float]]
+    playouts: int
+    choice_chance: float
+    move_chance: float | None
+    gain_95: tuple[float, float] | None  # how much better the choice is: the 95 % interval
+    is_disagreement: bool  # whether the choice is clearly better
 
 
 class CommentJson(TypedDict):
@@ -59,15 +69,15 @@ class Commentators:
         ]
         self.search = SearchAgent(playouts, seed=0) if playouts else None
 
-    def comment_on(self, env: RawEnv) -> CommentJson:
-        """Return the comments on the decision that is to be made."""
-        return {"policy": self._ask_policy(env), "search": self._ask_search(env)}
+    def comment_on(self, states: States, move: int | None) -> CommentJson:
+        """Return the comments on a decision and on the move that was made there; None if none was made."""
+        return {"policy": self._ask_policy(states), "search": self._ask_search(states, move)}
 
-    def _ask_policy(self, env: RawEnv) -> PolicyCommentJson | None:
-        policy = self.policies[env.deciding_seat]
+    def _ask_policy(self, states: States) -> PolicyCommentJson | None:
+        policy = self.policies[states["player"][0]]
         if policy is None:
             return None
-        probabilities, value = policy.evaluate(env.states, _ONE_ROW)
+        probabilities, value = policy.evaluate(states, _ONE_ROW)
         named = [
             (NAMES[action], round(float(probabilities[0, action]), 4))
             for action in np.flatnonzero(probabilities[0] >= _MIN_PROBABILITY)
@@ -78,14 +88,36 @@ class Commentators:
             "win_chance": None if value is None else round(_estimate_win_chance(float(value[0]), self.num_players), 4),
         }
 
-    def _ask_search(self, env: RawEnv) -> SearchCommentJson | None:
+    def _ask_search(self, states: States, move: int | None) -> SearchCommentJson | None:
         if self.search is None:
             return None
-        choice, tried = self.search.analyze(env.states, 0)
-        if not tried:
+        choice, playouts, wins = self.search.analyze(states, 0)
+        if not playouts:
             return None
-        playouts = {NAMES[action]: (count, round(wins, 1)) for action, (count, wins) in tried.items()}
-        return {"choice": NAMES[choice], "playouts": playouts}
+        if move is not None and move != choice:
+            return _compare(NAMES[choice], *self.search.compare(states, 0, [choice, move]))
+        return {
+            "choice": NAMES[choice],
+            "playouts": playouts,
+            "choice_chance": round(wins / playouts, 4),
+            "move_chance": None,
+            "gain_95": None,
+            "is_disagreement": False,
+        }
+
+
+def _compare(choice: str, choice_wins: NDArray[np.float64], move_wins: NDArray[np.float64]) -> SearchCommentJson:
+    """Return the comment on a move that search would not have made, from the playouts of both in the same worlds."""
+    gains = choice_wins - move_wins
+    gain, margin = float(gains.mean()), 1.96 * float(gains.std()) / math.sqrt(len(gains))
+    return {
+        "choice": choice,
+        "playouts": len(gains),
+        "choice_chance": round(float(choice_wins.mean()), 4),
+        "move_chance": round(float(move_wins.mean()), 4),
+        "gain_95": (round(gain - margin, 4), round(gain + margin, 4)),
+        "is_disagreement": gain >= _MIN_GAIN and gain > margin,
+    }
 
 
 def _estimate_win_chance(value: float, num_players: int) -> float:

@@ -15,6 +15,7 @@ from symphony9_env.events import Event, see
 from symphony9_env.replay.commentators import Commentators, CommentJson, read_players
 from symphony9_env.replay.events import replay_with_events
 from symphony9_env.replay.player_names import number_duplicates
+from symphony9_env.rules.state import States
 from symphony9_env.views import SeatView, seat_view
 from symphony9_env.views.game_log import LogLine, log_lines
 from symphony9_env.views.seat_json import GameJson, OwnJson, PositionJson, game_json, own_json, position_json
@@ -61,11 +62,15 @@ class ReplayJson(TypedDict):
 def make_replay(record: Mapping[str, Any], title: str, commentators: Commentators) -> ReplayJson:
     """Return everything that the page shows of one game."""
     frames: list[FrameJson] = []
+    positions: list[States] = []
     for env, events in replay_with_events(record):
-        if frames:
-            seat, action = env.history[-1]
-            frames[-1]["move"] = {"seat": seat, "name": NAMES[action]}
-        frames.append(_make_frame(env, events, commentators))
+        frames.append(_make_frame(env, events))
+        positions.append(env.states.copy())
+    for frame, states, (seat, action) in zip(frames, positions, env.history, strict=False):
+        frame["move"] = {"seat": seat, "name": NAMES[action]}
+        frame["comment"] = commentators.comment_on(states, action)
+    if env.decision != "over":
+        frames[-1]["comment"] = commentators.comment_on(env.states, None)
     return {
         "format": FORMAT,
         "title": title,
@@ -75,14 +80,15 @@ def make_replay(record: Mapping[str, Any], title: str, commentators: Commentator
     }
 
 
-def _make_frame(env: RawEnv, events: list[Event], commentators: Commentators) -> FrameJson:
+def _make_frame(env: RawEnv, events: list[Event]) -> FrameJson:
+    """Return a position as a frame, without the move made in it and the comments."""
     views = [seat_view(env.states, 0, seat) for seat in range(env.options.num_players)]
     return {
         "position": _public_position(views[0]),
         "own": [own_json(view) for view in views],
         "log": log_lines(see(events, None)),
         "move": None,
-        "comment": None if env.decision == "over" else commentators.comment_on(env),
+        "comment": None,
     }
 
 
@@ -106,8 +112,6 @@ def read_replays(paths: Sequence[str | os.PathLike[str]], policy: str | None, se
         if sys.stderr.isatty():
             print(f"\rreading game {number} of {len(paths)} ", end="\n" * (number == len(paths)), file=sys.stderr)
         record = records.load(path)
-        try:
+        with records.name_in_errors(path):
             replays.append(make_replay(record, Path(path).name, Commentators(record, policy, search)))
-        except ValueError as error:
-            raise ValueError(f"{os.fspath(path)}: {error}") from None
     return replays

@@ -8,6 +8,7 @@ links they are the fragment after the #, which browsers do not send.
     POST /api/tables/0001/close  host   close a game: its links end, its record stays
     GET  /api/tables          host   all games, with the links of their seats
     GET  /api/agents          host   the agents and options to choose from
+    GET  /api/status          any    whether the rules are being compiled
     GET  /api/seat            seat   the game as this seat sees it
     POST /api/seat/move       seat   {"turn": 12, "action": 3}
     POST /api/seat/name       seat   {"name": "Ann"}
@@ -35,10 +36,12 @@ from symphony9_env.render.theme import theme_css
 from symphony9_env.replay.html_export import STATIC as SHARED
 from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.web import STATIC
+from symphony9_env.web.compilation_status import compilation_status
 from symphony9_env.web.connections import STATE_KEY
 from symphony9_env.web.messages import (
     ErrorMessage,
     SeatMessage,
+    StatusMessage,
     TablesMessage,
     TableSummary,
     agents_message,
@@ -83,6 +86,7 @@ def make_app(store: TableStore) -> ASGIApp:
             Route("/play", _serve_file("play.html")),
             Route("/theme.css", _get_theme),
             Route("/api/agents", _get_agents),
+            Route("/api/status", _get_status),
             Route("/api/tables", _list_tables, methods=["GET"]),
             Route("/api/tables", _create_table, methods=["POST"]),
             Route("/api/tables/{table}/close", _close_table, methods=["POST"]),
@@ -250,6 +254,18 @@ async def _close_table(request: Request) -> Response:
     store = _require_host(request)
     await _get_manager(request).close_table(request.path_params["table"])
     return JSONResponse(_list(store))
+
+
+# Requests of the host or of a seat.
+
+
+async def _get_status(request: Request) -> Response:
+    try:
+        _require_host(request)
+    except RequestError:
+        _find_seat(request)
+    message: StatusMessage = {"is_compiling": compilation_status.is_compiling}
+    return JSONResponse(message)
 
 
 # Requests of a seat.

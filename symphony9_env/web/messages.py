@@ -61,6 +61,12 @@ class AgentsMessage(TypedDict):
     options: list[OptionJson]
 
 
+class StatusMessage(TypedDict):
+    """`GET /api/status`: why an answer may take long."""
+
+    is_compiling: bool
+
+
 class SeatSummary(TypedDict):
     """A seat as the host sees it; `link` is None for an agent."""
 

@@ -333,3 +333,10 @@ def test_an_unusable_policy_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="num_players"):
         save_policy(path, replace(CARD, num_players=(9,)), random_weights(CARD))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".safetensors", "x" * 5000 + "/y", "a\0b.safetensors"])
+def test_names_that_no_file_can_have_are_refused_in_a_short_line(name: str) -> None:
+    with pytest.raises(ValueError, match="can't be read") as error:
+        load_policy(name)
+    assert len(str(error.value)) < 500

@@ -8,6 +8,7 @@ import pytest
 from symphony9_env import agents
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import search_tree
+from symphony9_env.agents.search import SearchAgent
 from symphony9_env.rules.state import SELL_LAST, game_at
 from tests.scenarios import at_concert, bids, deal, set_state
 
@@ -88,3 +89,25 @@ def _scores(final: np.ndarray) -> list[float]:
     from symphony9_env.scores import score_sheet
 
     return [line.total for line in score_sheet(final, 0).values()]
+
+
+def test_compared_actions_face_the_same_worlds_and_must_be_legal() -> None:
+    env = deal(2)
+    agent = agents.make("search:40", seed=0)
+    assert isinstance(agent, SearchAgent)
+    one, same, other = agent.compare(env.states, 0, [0, 0, 1])
+    assert one.shape == (40,)
+    assert (one == same).all()
+    assert (one != other).any()
+    assert set(np.concatenate([one, other])) <= {0.0, 0.5, 1.0}
+    with pytest.raises(ValueError, match=r"actions \[22\] are not legal in game 0"):
+        agent.compare(env.states, 0, [0, 22])
+
+
+def test_comparing_actions_leaves_the_choice_as_it_was() -> None:
+    env = deal(3)
+    agent = agents.make("search:40", seed=3)
+    assert isinstance(agent, SearchAgent)
+    before = agent.choose(env)
+    agent.compare(env.states, 0, [0, 1])
+    assert agent.choose(env) == before

@@ -277,6 +277,12 @@ def test_names_with_commas_and_repeated_options(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "games.csv").read_text() == (tmp_path / "b" / "games.csv").read_text()
 
 
+@pytest.mark.parametrize("text", ["greedy\nrandom", "greedy\rrandom", "a" * 200_000], ids=["line", "return", "long"])
+def test_what_is_no_list_of_agents_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="agents on one line, separated by commas"):
+        split_names(text)
+
+
 def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

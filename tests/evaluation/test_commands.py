@@ -17,7 +17,7 @@ def run_module(module: str, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
-@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit"])
+@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit", "review"])
 def test_help_has_examples(module: str) -> None:
     done = run_module(module, "--help")
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -253,12 +254,12 @@ def test_a_run_stops_goes_on_and_exports(
 
     def stopped(training: rllib.Run) -> None:
         update(training)
-        training.stop_requested = True  # as Ctrl-C does
+        training.signals.received = signal.SIGTERM
 
     out = tmp_path / "run"
     monkeypatch.setattr(rllib.Run, "update", stopped)
     command = ["--config", config(tmp_path), "--out", str(out), "--runners", "1"]
-    assert run("rllib", lambda: rllib.main(command)) == 130
+    assert run("rllib", lambda: rllib.main(command)) == 143
     told = capsys.readouterr()
     assert "not supported with RLlib: opponents.fixed, behaviour_cloning" in told.err
     assert f"python -m training.rllib --resume {out} --runners 1" in told.out
@@ -282,7 +283,8 @@ def test_a_run_stops_goes_on_and_exports(
     last = json.loads((out / "checkpoint.json").read_text())
     assert last["steps"] >= TINY["total_steps"] > first["steps"]
     assert last["snapshots"] > 2
-    assert [path.name for path in out.glob("checkpoint-*")] == [last["checkpoint"]]
+    previous = json.loads((out / "previous.json").read_text())
+    assert {path.name for path in out.glob("checkpoint-*")} == {last["checkpoint"], previous["checkpoint"]}
     assert "learner alone against" in capsys.readouterr().out
 
     card, weights = agents.load_policy(out / "last.safetensors")
@@ -353,7 +355,7 @@ def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, mo
     folder = RunFolder(tmp_path)
     training = rllib.Run(settings(), folder, runners=0)
     training.save()
-    before = rllib.pointer_path(folder).read_text()
+    before = rllib.pointer_paths(folder)[0].read_text()
     training.update()
 
     def full(target: Path) -> None:
@@ -362,17 +364,42 @@ def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, mo
         raise OSError("No space left on device")
 
     monkeypatch.setattr(training.algorithm, "save_to_path", full)
-    with pytest.raises(ValueError, match=r"No space left on device.*the previous checkpoint is unchanged"):
+    with pytest.raises(ValueError, match=r"No space left on device.*the last checkpoint is unchanged"):
         training.save()
-    assert rllib.pointer_path(folder).read_text() == before
+    assert rllib.pointer_paths(folder)[0].read_text() == before
     monkeypatch.undo()
     training.close()
-    again = rllib.Run(settings(), folder, 0, json.loads(before))
+    again = rllib.Run(settings(), folder, 0, rllib.Saved.model_validate_json(before))
     assert again.num_timesteps == 0
     again.update()
     again.save()
-    assert len(list(tmp_path.glob("checkpoint-*"))) == 1  # the half one is gone too
+    assert len(list(tmp_path.glob("checkpoint-*"))) == 2  # the half one is gone
     again.close()
+
+
+def test_a_damaged_checkpoint_is_noticed_and_the_previous_one_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ray.shutdown()
+    out = tmp_path / "run"
+    command = ["--config", config(tmp_path, save_every=0.001), "--out", str(out), "--runners", "0"]
+    rllib.main(command)
+    last, previous = (json.loads((out / name).read_text()) for name in ("checkpoint.json", "previous.json"))
+    assert previous["steps"] < last["steps"]
+    damaged = max((out / last["checkpoint"]).rglob("*"), key=lambda path: path.stat().st_size)
+    contents = bytearray(damaged.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    damaged.write_bytes(contents)
+    capsys.readouterr()
+    rllib.main(["--resume", str(out), "--runners", "0"])
+    assert f"is damaged: its contents do not match their hash); continuing from {out / 'previous.json'}" in (
+        capsys.readouterr().err
+    )
+    assert json.loads((out / "checkpoint.json").read_text())["steps"] >= TINY["total_steps"]
+    for name in ("checkpoint.json", "previous.json"):
+        (out / name).write_text('{"format": "symphony9-rllib/2", "checkpoint": "../../etc"}')
+    with pytest.raises(ValueError, match=r"checkpoint.json: can't be used .*previous.json: can't be used"):
+        rllib.main(["--resume", str(out), "--runners", "0"])
 
 
 def test_the_example_runs() -> None:

@@ -83,10 +83,24 @@ def test_a_policy_comments_on_its_own_seat_and_search_on_all(path: Path) -> None
             assert policy["win_chance"] is not None
             assert 0 <= policy["win_chance"] <= 1
         if search is not None:
-            counts = {name: count for name, (count, _) in search["playouts"].items()}
             assert search["choice"] == NAMES[agents.make("search:30", seed=0).choose(env)]
-            assert sum(counts.values()) == 30
-            assert counts[search["choice"]] == max(counts.values())
+
+
+def test_search_gives_the_move_that_was_made_as_many_playouts_as_its_own_choice(path: Path) -> None:
+    (replay,) = read_replays([path], None, 30)
+    comments = [(frame["move"], frame["comment"]["search"]) for frame in replay["frames"] if frame["comment"]]
+    compared = [search for move, search in comments if move and search and search["choice"] != move["name"]]
+    assert len(compared) > 20
+    for search in compared:
+        assert search["playouts"] == 30
+        assert search["move_chance"] is not None
+        assert search["gain_95"] is not None
+        gain, (low, high) = search["choice_chance"] - search["move_chance"], search["gain_95"]
+        assert low <= gain <= high
+        assert search["is_disagreement"] == (gain >= 0.05 and low > 0)
+    assert {search["is_disagreement"] for search in compared} == {True, False}
+    agreed = [search for move, search in comments if move and search and search["choice"] == move["name"]]
+    assert all(search["gain_95"] is None and not search["is_disagreement"] for search in agreed)
 
 
 def test_only_policies_comment_on_their_own_seats(path: Path, tmp_path: Path) -> None:

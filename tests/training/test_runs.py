@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -16,14 +17,15 @@ import pytest
 import torch
 import yaml
 
-from symphony9_env import agents, files
+from symphony9_env import agents
 from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.training.test_learner import TINY, settings
 from training import train
 from training.callbacks import TrainingCallback
-from training.checkpoints import RunFolder, read_checkpoint
+from training.checkpoints import Checkpoint, RunFolder, pack, read_checkpoint
+from training.stopping import StopSignals
 from training.vec_env import SelfPlayVecEnv
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,6 +40,19 @@ def weights(path: Path) -> dict[str, Any]:
 def same(one: Path, other: Path) -> bool:
     first, second = weights(one), weights(other)
     return all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def steps(folder: RunFolder) -> list[str]:
+    """The first column of progress.csv."""
+    head, *lines = folder.progress.read_text().splitlines()
+    assert head == "steps,seconds,random,random_low,random_high"
+    assert all(line.count(",") == 4 for line in lines)
+    return [line.split(",")[0] for line in lines]
+
+
+def find_checkpoint(folder: RunFolder) -> Checkpoint:
+    """The last checkpoint of a run; a kill between two renamings leaves the previous one only."""
+    return read_checkpoint(folder.checkpoint if folder.checkpoint.exists() else folder.previous)
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +70,7 @@ def test_a_run_writes_policies_a_curve_and_progress(straight: RunFolder) -> None
         assert card.training["settings"]["total_steps"] == 1024
     assert agents.load_policy(straight.last)[0].training["steps"] == 1024
     assert straight.curve.read_bytes().startswith(b"\x89PNG")
-    steps = [line.split(",")[0] for line in straight.progress.read_text().splitlines()]
-    assert steps == ["steps", "0.0", "512.0", "1024.0"]
+    assert steps(straight) == ["0.0", "512.0", "1024.0"]
     assert len(list(straight.pool.glob("*.safetensors"))) == 3
     assert list((straight.path / "tensorboard").glob("events*"))
 
@@ -77,31 +91,30 @@ def test_stopping_and_resuming_changes_nothing(
     on_rollout_start = TrainingCallback._on_rollout_start
 
     def stop(self: TrainingCallback) -> None:
-        self.stop_requested = self.num_timesteps >= stop_at
+        self.signals.received = signal.SIGINT if self.num_timesteps >= stop_at else None
         on_rollout_start(self)
 
     with monkeypatch.context() as patched:
         patched.setattr(TrainingCallback, "_on_rollout_start", stop)
         assert train.train(settings(), folder).stopped
-    state = read_checkpoint(folder)
-    assert state["num_timesteps"] == stop_at
+    checkpoint = read_checkpoint(folder.checkpoint)
+    assert checkpoint.counters.num_timesteps == stop_at
     torch.manual_seed(99)
     np.random.seed(99)
-    train.train(settings(), folder, state)
+    train.train(settings(), folder, checkpoint)
     assert same(straight.last, folder.last)
-    assert folder.progress.read_text().count("\n") == straight.progress.read_text().count("\n")
+    assert steps(folder) == steps(straight)
 
 
 def test_a_run_that_is_interrupted_while_it_checks_for_a_stop_saves_before_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads = iter([False, False, False])
+    reads = iter([None] * 3)
 
-    def is_requested(self: TrainingCallback) -> bool:
-        return next(reads, True)
+    def read(self: StopSignals) -> int | None:
+        return next(reads, signal.SIGINT)
 
-    stop_requested = property(is_requested, lambda self, value: None)
-    monkeypatch.setattr(TrainingCallback, "stop_requested", stop_requested, raising=False)
+    monkeypatch.setattr(StopSignals, "received", property(read, lambda self, value: None), raising=False)
     stopped = train.train(settings(), RunFolder(tmp_path / "interrupted"))
     assert stopped.stopped
     assert stopped.num_timesteps - stopped.saved_steps == 16  # one step of every game, after which the run stops
@@ -135,11 +148,12 @@ def test_a_killed_or_interrupted_run_can_be_resumed(tmp_path: Path, kind: signal
         assert running.returncode == 130
         assert f"--resume {out}" in output
         assert "stopping after this update" in errors
-    before = read_checkpoint(RunFolder(out))
-    assert before["num_timesteps"] < 1_000_000
+    before = find_checkpoint(RunFolder(out))
+    num_timesteps = before.counters.num_timesteps
+    assert num_timesteps < 1_000_000
     # Shorten the rest of the run.
-    before["settings"] = settings(total_steps=before["num_timesteps"] + 256).model_dump_json()
-    files.write(out / "checkpoint.pt", lambda draft: torch.save(before, draft))
+    before.state["settings"] = settings(total_steps=num_timesteps + 256).model_dump_json()
+    before.path.write_bytes(pack(before.state))
     done = subprocess.run(
         command(tmp_path, "--resume", str(out)), cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -154,14 +168,13 @@ def test_a_failed_save_leaves_the_previous_checkpoint(
     folder = RunFolder(tmp_path / "full")
     folder.checkpoint.write_bytes(straight.checkpoint.read_bytes())
 
-    def half(_state: Any, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise RuntimeError("No space left on device")
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(torch, "save", half)
-    with pytest.raises(ValueError, match=r"cannot be written .No space left on device.; the previous checkpoint"):
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ValueError, match="No space left on device"):
         train.train(settings(), folder)
-    assert read_checkpoint(folder)["num_timesteps"] == 1024
+    assert read_checkpoint(folder.checkpoint).counters.num_timesteps == 1024
     assert [path.name for path in folder.path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -180,7 +193,7 @@ def test_bad_input_is_one_line(straight: RunFolder, tmp_path: Path, capsys: pyte
         (["--config", str(tiny), "--out", str(tmp_path / "x"), "start_from=none.safetensors"], "start_from: policy"),
         (["--resume", str(tmp_path / "nowhere")], "no such folder"),
         (["--resume", str(tmp_path)], "the folder contains no checkpoint.pt"),
-        (["--resume", str(tmp_path / "damaged")], "cannot be read"),
+        (["--resume", str(tmp_path / "damaged")], "do not match its hash; there is no previous.pt"),
         (["--resume", str(tmp_path / "foreign")], "not a checkpoint in the format"),
         (["--resume", str(straight.path), "seed=3"], "cannot be combined with"),
     ):

@@ -15,12 +15,17 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.types import ASGIApp
 
+from symphony9_env.actions import number
+from symphony9_env.views.seat import legal_numbers
 from symphony9_env.web.connections import Connections
 from symphony9_env.web.server import format_address, listen, make_server
+from symphony9_env.web.tables import Table
 
 TIMEOUT = 60_000  # milliseconds: agents may have to be compiled, on a busy machine
 expect.set_options(timeout=TIMEOUT)
 
+MS_UNTIL_ACTIVE = 400  # milliseconds from a new question until its buttons react
+BID_4 = number("bid 4")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -70,6 +75,7 @@ class Screen:
             lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None,
         )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.clock.install()  # tests may move or stop the page's clock
         self.page.goto(url)
 
     def choices(self) -> list[dict[str, Any]]:
@@ -96,3 +102,25 @@ class Screen:
     def num_lines(self) -> int:
         """Return the number of lines in the log."""
         return len(self.page.query_selector_all("#log li"))
+
+
+def play(screen: Screen, count: int) -> None:
+    """Click on one of the choices: a bid of $4 if there is one, otherwise one that depends on the count."""
+    choices = screen.choices()
+    wanted = [one for one in choices if one["action"] == BID_4] or choices
+    before = screen.num_lines()
+    screen.page.clock.fast_forward(MS_UNTIL_ACTIVE)
+    screen.page.click(f"#question [data-action='{wanted[count * 7 % len(wanted)]['action']}']")
+    screen.page.wait_for_function("before => document.querySelectorAll('#log li').length > before", arg=before)
+
+
+def advance(table: Table, decision: str | None, round_number: int = 1) -> None:
+    """Play the first legal move for whoever decides, until the first seat has this decision to make in this round.
+
+    Without a decision, play to the end.
+    """
+    while not table.is_over:
+        is_in_round = table.env.states["round_index"][0] + 1 >= round_number
+        if is_in_round and (table.env.decision, table.env.deciding_seat) == (decision, 0):
+            return
+        table.play(legal_numbers(table.env.states, 0)[0])

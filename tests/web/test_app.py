@@ -9,6 +9,7 @@ import json
 import random
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from speed.server import Sample, play
 from symphony9_env import records
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.web.app import MAX_BODY, MAX_SOCKETS, make_app
+from symphony9_env.web.compilation_status import compilation_status
 from symphony9_env.web.table_store import TableStore
 from symphony9_env.web.tables import Table
 from tests.web.api import bearer, choices_of, create_table, get_seat, move, play_random_moves, run_server
@@ -238,3 +240,20 @@ def test_people_who_move_at_the_same_time_finish_their_games(tmp_path: Path) -> 
     assert len(sample.times) == sum(seat == 0 for table in tables for seat, _ in table.env.history)
     for table in tables:
         assert records.load(tmp_path / f"{table.id}.json") == table.record()
+
+
+def test_everybody_at_a_table_can_ask_whether_the_rules_are_being_compiled(tmp_path: Path) -> None:
+    def ask(token: str) -> Any:
+        return client.get("/api/status", headers=bearer(token))
+
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "greedy")
+        for module, expected in [("symphony9_env.rules.game", True), ("numpy", False)]:
+            function = SimpleNamespace(__module__=module)
+            compiling = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+            compilation_status.on_start(compiling)
+            assert ask(token).json() == ask(store.host_token).json() == {"is_compiling": expected}
+            compilation_status.on_end(compiling)
+        assert ask(token).json() == {"is_compiling": False}
+        assert ask("wrong").status_code == 403
+        assert client.get("/api/status").status_code == 401

@@ -4,43 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from symphony9_env import records, symphony9_v0
-from symphony9_env.actions import number
 from symphony9_env.agents import make
 from symphony9_env.replay.html_export import make_page
 from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.web.app import make_app, make_watch_app
 from symphony9_env.web.table_store import TableStore
-from tests.web.browser import Screen, chromium, running
+from tests.web.browser import Screen, play, running
 from tests.web.report import report
-
-BID_4 = number("bid 4")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> TableStore:
-    return TableStore(tmp_path / "games")
-
-
-def play(screen: Screen, count: int) -> None:
-    """Click on one of the choices: a bid of $4 if there is one, otherwise one that depends on the count."""
-    choices = screen.choices()
-    wanted = [one for one in choices if one["action"] == BID_4] or choices
-    before = screen.num_lines()
-    screen.page.click(f"#question [data-action='{wanted[count * 7 % len(wanted)]['action']}']")
-    screen.page.wait_for_function("before => document.querySelectorAll('#log li').length > before", arg=before)
 
 
 def test_four_players_by_clicks_to_the_score_sheet(browser: Browser, store: TableStore) -> None:
@@ -201,27 +177,32 @@ def test_a_screen_reader_finds_names_and_announcements(browser: Browser, store: 
         assert page.locator("h1").count() == 1
 
 
-@pytest.mark.parametrize("width", [360, 390, 768])
-def test_a_phone_shows_all_without_scrolling_sideways(width: int, browser: Browser, store: TableStore) -> None:
+@pytest.mark.parametrize(
+    ("is_compiling", "text"), [(True, "The rules are being compiled"), (False, "Waiting for the server")]
+)
+def test_a_page_says_why_it_waits(is_compiling: bool, text: str, browser: Browser, store: TableStore) -> None:
+    """The answer to the request for a game is held back until the page has said so."""
+    held: list[Route] = []
     with running(make_app(store)) as address:
-        table = store.create({"seats": [{"name": "A" * 30}, *[{"agent": "policy"}] * 3], "seed": 2})
-        screens = [
-            Screen(browser, f"{address}/play#{table.seats[0].token}", width, 800),
-            Screen(browser, f"{address}/#{store.host_token}", width, 800),
-        ]
-        screens[0].page.wait_for_selector("#question.asked")
-        screens[1].page.wait_for_selector("#seats li")
-        while "gave" not in screens[0].page.locator("#log").inner_text():
-            screens[0].page.wait_for_selector("#question.asked")
-            play(screens[0], 0)
-        for screen in screens:
-            assert screen.page.evaluate("document.documentElement.scrollWidth") <= width
-            assert screen.errors == []
-        for button in screens[0].page.locator("#question button:visible").all():
-            box = button.bounding_box()
-            assert box is not None
-            assert box["height"] >= 24  # WCAG 2.2, target size
-            assert 0 <= box["x"] <= width - box["width"]
+        screen = Screen(browser, f"{address}/#{store.host_token}")
+        page, notice = screen.page, screen.page.locator("#notice")
+        page.wait_for_selector("#seats li")
+        page.route("**/api/status", lambda route: route.fulfill(json={"is_compiling": is_compiling}))
+        page.route(
+            "**/api/tables", lambda route: (held.append if route.request.method == "POST" else Route.continue_)(route)
+        )
+        with page.expect_request("**/api/tables"):
+            page.click("text=Start the game")
+        assert not notice.is_visible()
+        expect(page.locator("text=Start the game")).to_be_disabled()  # a second click sets up no second game
+        page.clock.fast_forward(1000)
+        expect(notice).to_contain_text(text)
+        held[0].continue_()
+        page.wait_for_url("**/play#*")
+        page.wait_for_selector(".tracks")
+        assert not notice.is_visible()
+        assert len(store.tables) == 1
+        assert screen.errors == []
 
 
 def test_wrong_links_get_a_clear_message(browser: Browser, store: TableStore) -> None:

@@ -4,7 +4,7 @@
 
      theme, players   as in the server's messages (symphony9_env/web/messages.py)
      view             {seat, game, position, own, choices}, as in symphony9-view/1; a replay that shows all hands has seat null
-     choose(choice)   called when a choice is clicked
+     choose(choice, click)   called with the event when a choice is clicked
      isReplay         whether nobody plays here */
 symphony9.board = (() => {
   const { h, range, formatOrdinal, formatPoints, formatCount, nameOf, titleOf, drawMark } =
@@ -28,7 +28,7 @@ symphony9.board = (() => {
         "data-action": choice.action,
         title: choice.note || null,
         "aria-label": choice.note ? `${choice.label}: ${choice.note}` : choice.label,
-        onclick: () => model.choose(choice),
+        onclick: (click) => model.choose(choice, click),
       },
       content.length ? content : choice.label,
     );
@@ -220,7 +220,7 @@ symphony9.board = (() => {
           "th",
           { scope: "row" },
           h("span", { class: `dot seat-${board.seat}`, "aria-hidden": "true" }),
-          h("span", { class: "name" }, name),
+          name,
         ),
         position.musicians.map((_, index) => drawHolding(model, board, index)),
       ),

@@ -17,7 +17,12 @@ symphony9.scoreSheet = (() => {
 
   function labelSource(model, source) {
     const tile = model.view.game.scoring_tiles.find(({ musician }) => musician === source);
-    if (tile) return [drawMark(model, source, 22), ` ${titleOf(model, source)}, ${tile.tile}`];
+    if (tile)
+      return [
+        drawMark(model, source, 22),
+        h("span", { class: "title" }, ` ${titleOf(model, source)},`),
+        ` ${tile.tile}`,
+      ];
     return source === "last_works" ? "works of the dead" : source;
   }
 

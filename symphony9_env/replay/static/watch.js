@@ -1,14 +1,12 @@
 "use strict";
 /* The replay page. It contains all positions; this script chooses which one to show, and as which seat sees it. */
 (() => {
-  const { h, s, byId, range, nameOf, redraw } = symphony9.common;
+  const { h, s, byId, range, formatSigned, nameOf, redraw } = symphony9.common;
   const { drawTracks, drawBoards, drawOwnThings, drawLogLine } = symphony9.board;
   const { drawScoreSheet } = symphony9.scoreSheet;
   const { drawConcert } = symphony9.concert;
   const { theme, replays } = JSON.parse(byId("data").textContent);
   const ALL_HANDS = "all";
-  const MIN_GAIN = 0.05; // smaller differences between chances to win are noise, with so few playouts
-  const MIN_PLAYOUTS = 10; // for an estimate of the move that was made
   let replay = replays[0];
   let current = 0; // index of the frame that is shown
   let timer = null;
@@ -47,15 +45,7 @@
 
   // Comments on the decision.
 
-  /* How much higher search estimates the chance to win of its own choice than that of the move that was made. */
-  function estimateGain({ move, comment }) {
-    const search = comment?.search;
-    if (!move || !search || search.choice === move.name) return 0;
-    const [count, wins] = search.playouts[move.name] ?? [0, 0];
-    const [bestCount, bestWins] = search.playouts[search.choice];
-    return count < MIN_PLAYOUTS ? 0 : bestWins / bestCount - wins / count;
-  }
-  const doesSearchDisagree = (frame) => estimateGain(frame) >= MIN_GAIN;
+  const doesSearchDisagree = ({ comment }) => Boolean(comment?.search?.is_disagreement);
   const hasConcert = (frame) => frame.log.some((line) => line.kind === "concert");
   const formatPercent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
@@ -90,16 +80,12 @@
   }
 
   function describeSearch({ move, comment }) {
-    const { choice, playouts } = comment.search;
-    const describe = (name) => {
-      const [count, wins] = playouts[name] ?? [0, 0];
-      return count
-        ? `${name} wins ${formatPercent(wins / count)} of ${count} playouts`
-        : `${name} was not tried`;
-    };
-    if (!move || choice === move.name)
-      return `Search would make the same move: ${describe(choice)}.`;
-    return `Search would choose another move: ${describe(choice)}; ${describe(move.name)}.`;
+    const { choice, playouts, choice_chance, move_chance, gain_95 } = comment.search;
+    const result = `${choice} wins ${formatPercent(choice_chance)} of ${playouts} playouts`;
+    if (!move) return `Search would choose: ${result}.`;
+    if (gain_95 === null) return `Search would make the same move: ${result}.`;
+    const [low, high] = gain_95.map((gain) => formatSigned(Math.round(100 * gain)));
+    return `Search would choose another move: ${result}; ${move.name} wins ${formatPercent(move_chance)} in the same worlds (difference, 95 % interval: ${low} to ${high} points).`;
   }
 
   function drawComment(frame, seat) {

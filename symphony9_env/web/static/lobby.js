@@ -227,6 +227,7 @@
   byId("setup").addEventListener("submit", async (event) => {
     event.preventDefault();
     showProblem(null);
+    event.submitter.disabled = true; // a second click would set up a second game
     try {
       const body = {
         seats: seats.slice(0, numPlayers()).map(readSeat),
@@ -240,6 +241,8 @@
       else showStatus(`Game ${table.id} is set up. Send each person their link.`);
     } catch (error) {
       showProblem(error.message);
+    } finally {
+      event.submitter.disabled = false;
     }
   });
 

@@ -5,6 +5,7 @@
   const { drawChoice, drawTracks, drawBoards, drawOwnThings, drawLogLine } = symphony9.board;
   const { drawScoreSheet, describeResult } = symphony9.scoreSheet;
   const { redrawConcert, drawNeeded } = symphony9.concert;
+  const { showQuestion, markChoices, aimAt, isMeant } = symphony9.choiceGuard;
   const { request, showProblem, HOST_KEY } = symphony9.server;
   const token = location.hash.slice(1);
   const SEEN_KEY = `symphony9-seen-${token.slice(0, 8)}`;
@@ -15,15 +16,15 @@
   let isSending = false;
   let numSeen = Number(sessionStorage.getItem(SEEN_KEY)) || 0; // log lines that existed when this seat last moved
 
-  async function choose(choice) {
-    if (isSending) return;
+  async function choose(choice, turn) {
+    if (isSending || turn !== model.turn) return;
     isSending = true;
     document.body.classList.add("busy");
     showProblem(null);
     const numLines = model.log.length;
     try {
       const message = await request(token, "/api/seat/move", {
-        turn: model.turn,
+        turn,
         action: choice.action,
       });
       numSeen = numLines;
@@ -216,9 +217,10 @@
     const wasAsked = model !== null && model.view.position.to_decide === message.view.seat;
     const { position, seat } = message.view;
     const isAsked = position.to_decide === seat;
+    showQuestion(message.turn);
     model = {
       ...message,
-      choose,
+      choose: (choice, click) => isMeant(choice.action, click) && choose(choice, message.turn),
       isReplay: false,
       isContributing: isAsked && ["bid", "announce"].includes(position.decision),
     };
@@ -247,6 +249,7 @@
     redrawConcert(byId("concert"), model);
     redraw(byId("right"), drawOwnThings(model));
     if (model.problem) showProblem(model.problem);
+    markChoices();
     drawLog();
   }
 
@@ -322,6 +325,7 @@
     const choice = findByKey(event.key);
     if (!choice) return;
     event.preventDefault();
+    aimAt(choice.action);
     byId("question").querySelector(`[data-action="${choice.action}"]`)?.focus();
   });
 

@@ -1,0 +1,219 @@
+"""Cut the power at random moments, and check that nothing is lost that a program had reported as saved.
+
+    sudo .venv/bin/python -m tools.power_cuts training --cuts 100
+
+The program works on a file system of its own: ext4 in an image file, mounted through a loop device. At random moments
+it is paused and the image is copied. The copy contains what had reached the disk, as after a power cut, but nothing
+that was only in memory. Each copy is checked with e2fsck, which first replays the journal, and mounted; then the
+program continues there. Needs Linux, root and e2fsprogs.
+
+To add a scenario, write two functions and name them in SCENARIOS. `work` runs the program in a folder until it is
+killed, and calls `report` with what has just been saved. `check` continues in the folder as it is after the power cut;
+it takes the last report, or None, and returns what is wrong, or an empty text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from functools import partial
+from io import StringIO
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from symphony9_env.agents import load_policy
+from training import train
+from training.callbacks import TrainingCallback
+from training.checkpoints import RunFolder, resume
+from training.config import parse_settings
+
+IMAGE_SIZE: Final = "200M"
+MAX_WAIT: Final = 1.5  # seconds between two cuts
+START_TIMEOUT: Final = 300  # seconds until the first report
+FORK: Final = multiprocessing.get_context("fork")  # a child starts without importing PyTorch again
+
+Report = Callable[[object], None]
+
+
+class Scenario(NamedTuple):
+    """A program that saves something."""
+
+    work: Callable[[Path, Report], None]
+    check: Callable[[Path, Any], str]
+
+
+# Training.
+
+TINY_RUN: Final[dict[str, Any]] = {
+    "total_steps": 10**9,
+    "num_threads": 1,
+    "save_every": 0.01,
+    "game": {"num_players": 3},
+    "network": {"hidden": [8, 8, 8]},
+    "ppo": {"n_envs": 16, "n_steps": 16, "batch_size": 64, "n_epochs": 2},
+    "opponents": {"snapshot_every": 1024, "max_snapshots": 2},
+    "evaluation": {"every": 1024, "games": 6, "opponents": ["random"]},
+    "behaviour_cloning": {"agent": None},
+}
+
+
+def work_on_training(folder: Path, report: Report) -> None:
+    """Train, and report the steps of every checkpoint."""
+    save = TrainingCallback.save
+
+    def save_and_report(callback: TrainingCallback) -> None:
+        save(callback)
+        report(callback.saved_steps)
+
+    TrainingCallback.save = save_and_report  # type: ignore[assignment,method-assign]
+    train.train(parse_settings(TINY_RUN, "power cuts"), RunFolder(folder / "run"))
+
+
+def check_training(folder: Path, saved: int | None) -> str:
+    """Resume the run for one update."""
+    run = RunFolder(folder / "run")
+    save, started = TrainingCallback.save, []
+
+    def save_and_stop(callback: TrainingCallback) -> None:
+        started.append(callback.num_timesteps)
+        save(callback)
+        callback.signals.received = signal.SIGINT  # stops after the next update
+
+    TrainingCallback.save = save_and_stop  # type: ignore[assignment,method-assign]
+    resume(run.checkpoint, run.previous, partial(train.train_from, run))
+    if saved is not None and started[0] < saved:
+        return f"resumed after {started[0]} steps; {saved} were saved"
+    steps = [line.split(",")[0] for line in run.progress.read_text(encoding="utf-8").splitlines()]
+    if len(set(steps)) < len(steps):
+        return "progress.csv has a row twice"
+    for path in (run.best, run.last, *run.pool.glob("*.safetensors")):
+        load_policy(path)
+    return ""
+
+
+SCENARIOS: Final = {"training": Scenario(work_on_training, check_training)}
+
+
+# The file system.
+
+
+def call(*command: object) -> int:
+    """Run a command quietly and return its exit status."""
+    return subprocess.run([str(part) for part in command], capture_output=True, check=False).returncode
+
+
+@contextmanager
+def mount(image: Path, folder: Path) -> Iterator[Path]:
+    """Mount an image on a folder."""
+    folder.mkdir(exist_ok=True)
+    if call("mount", "-o", "loop", image, folder) != 0:
+        raise ValueError(f"{image}: can't be mounted; are you root?")
+    try:
+        yield folder
+    finally:
+        while call("umount", folder) != 0:
+            time.sleep(0.1)
+
+
+def copy_image(image: Path, target: Path) -> None:
+    """Copy an image at one moment: again, if the kernel wrote to it meanwhile."""
+    while True:
+        before = image.stat().st_mtime_ns
+        call("cp", "--sparse=always", image, target)
+        if image.stat().st_mtime_ns == before:
+            return
+
+
+# Cutting the power.
+
+
+def start(function: Callable[..., None], *arguments: Any) -> tuple[Any, Connection]:
+    """Call a function in a new process with one end of a pipe, and return the process and the other end."""
+    own, other = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=function, args=(*arguments, other))
+    process.start()
+    other.close()
+    return process, own
+
+
+def _work(scenario: Scenario, folder: Path, pipe: Connection) -> None:
+    with redirect_stderr(StringIO()):
+        scenario.work(folder, pipe.send)
+
+
+def _check(scenario: Scenario, folder: Path, report: object, pipe: Connection) -> None:
+    with redirect_stderr(StringIO()) as said:
+        try:
+            problem = scenario.check(folder, report)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+    pipe.send((problem, said.getvalue()))
+
+
+def check_copy(scenario: Scenario, image: Path, folder: Path, report: object) -> str:
+    """Return what is wrong after a power cut, or an empty text."""
+    if call("e2fsck", "-fp", image) > 1:  # 1: the journal was replayed
+        return "e2fsck found damage"
+    with mount(image, folder):
+        process, pipe = start(_check, scenario, folder, report)
+        problem, said = pipe.recv() if pipe.poll(START_TIMEOUT) else ("hangs", "")
+        process.kill()
+        process.join()
+    if "continuing from" in said:
+        print(said.splitlines()[0])
+    return str(problem)
+
+
+def cut(scenario: Scenario, cuts: int, seed: int, root: Path) -> Counter[str]:
+    """Cut the power so many times; print and count what happened."""
+    image, copy, rng = root / "image", root / "copy", random.Random(seed)
+    call("truncate", "-s", IMAGE_SIZE, image)
+    call("mkfs.ext4", "-q", image)
+    found: Counter[str] = Counter()
+    with mount(image, root / "disk") as disk:
+        process, pipe = start(_work, scenario, disk)
+        try:
+            report = pipe.recv() if pipe.poll(START_TIMEOUT) else None
+            for number in range(1, cuts + 1):
+                time.sleep(rng.uniform(0, MAX_WAIT))
+                os.kill(process.pid, signal.SIGSTOP)
+                os.waitpid(process.pid, os.WUNTRACED)
+                while pipe.poll():
+                    report = pipe.recv()
+                copy_image(image, copy)
+                os.kill(process.pid, signal.SIGCONT)
+                problem = check_copy(scenario, copy, root / "restored", report)
+                found["lost or failed" if problem else "nothing lost"] += 1
+                print(f"cut {number}, last report {report}: {problem or 'nothing lost'}", flush=True)
+        finally:
+            process.kill()
+            process.join()
+    return found
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", choices=SCENARIOS)
+    parser.add_argument("--cuts", type=int, default=30, help="number of power cuts (default: 30)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default: 0)")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as root:
+        found = cut(SCENARIOS[chosen.scenario], chosen.cuts, chosen.seed, Path(root))
+    print(f"{chosen.scenario}: {chosen.cuts} power cuts; " + ", ".join(f"{text}: {n}" for text, n in found.items()))
+    sys.exit(1 if found["lost or failed"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Stopping a run by a signal: Ctrl-C, or SIGTERM, which Slurm and containers send before they kill a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, Final, Self
+
+from symphony9_env.arguments import Terminated
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+NOTE: Final = b"\nstopping after this update; a second signal stops at once without saving\n"
+
+
+class StopSignals:
+    """Remembers the first signal, so that the run can stop and save between two updates; the second stops it at once.
+
+    Signals are handled between `__enter__` and `__exit__`.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._is_interruptible = False
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._handlers = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        is_first, self.received = self.received is None, number
+        if self._is_interruptible or not is_first:
+            self.stop()
+        with suppress(OSError):
+            os.write(2, NOTE)  # `print` must not be called from a handler: the signal may have interrupted it
+
+    def stop(self) -> None:
+        """Raise the exception that ends the program after the signal received."""
+        raise Terminated if self.received == signal.SIGTERM else KeyboardInterrupt
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let already the first signal raise an exception in this block: nothing is lost there."""
+        try:
+            self._is_interruptible = True
+            if self.received is not None:
+                self.stop()
+            yield
+        finally:
+            self._is_interruptible = False
