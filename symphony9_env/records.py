@@ -218,7 +218,7 @@ def save(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         if target.exists() and not target.is_file():  # a pipe or a device can't be replaced by renaming
             target.write_text(text, encoding="utf-8")
         else:
-            write_text(target, text)
+            write_text(target, text, is_private="result" not in record)  # a running game has closed hands
     except OSError as error:
         raise ValueError(f"{os.fspath(path)}: can't be written: {error.strerror}") from error
 

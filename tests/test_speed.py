@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from speed import aec, events, peers, profile, rounds, search, start, throughput, training
+from speed import aec, events, peers, profile, rounds, search, server, start, throughput, training
 from symphony9_env import symphony9_v0
 
 
@@ -95,3 +95,15 @@ def test_every_measurement_has_help(
         module.main()
     assert stop.value.code == 0
     assert "python -m speed." in capsys.readouterr().out
+
+
+def test_the_load_test_of_the_server_reports_both_kinds_of_players_and_the_baseline(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ["--rounds", "1", "--players", "2", "--games", "1", "--thinkers", "2", "--think", "0.01", "--seconds", "1"]
+    monkeypatch.setattr(sys, "argv", ["server", *few])
+    server.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:12] for line in lines] == ["2 players at", "  bare Starl", "server / bar", "2 players wh"]
+    assert "median" in lines[0]
+    assert "99 %" in lines[-1]

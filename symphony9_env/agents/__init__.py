@@ -19,7 +19,7 @@ from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import AgentFailed, ExternalAgent
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import Card, load_policy, save_policy
-from symphony9_env.agents.registry import SHIPPED, is_external, list_allowed, make, names, register
+from symphony9_env.agents.registry import SHIPPED, find_policy_file, is_external, list_allowed, make, names, register
 
 __all__ = [
     "SHIPPED",
@@ -28,6 +28,7 @@ __all__ = [
     "AgentMessage",
     "Card",
     "ExternalAgent",
+    "find_policy_file",
     "is_external",
     "list_allowed",
     "load_policy",

@@ -54,6 +54,7 @@ _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
 _SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d+))?(?:@({'|'.join(STRATEGIES)}))?")
+_SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
 
@@ -116,6 +117,15 @@ def is_external(name: str) -> bool:
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 
+def find_policy_file(name: str) -> str | None:
+    """Return the path of the saved policy that a name makes `make` read; None if it stands for something else."""
+    text = _split_label(name)[1]
+    if text.endswith(SUFFIX):
+        return text
+    is_other = text in names() or is_external(text) or re.match(_SEARCH_PREFIX, text)
+    return text if not is_other and (os.path.exists(text) or os.path.dirname(text)) else None
+
+
 def make(
     name: str | os.PathLike[str] | Agent | Factory,
     seed: int | None = None,
@@ -174,7 +184,7 @@ def _split_label(text: str) -> tuple[str | None, str]:
 def _make_named(text: str, seed: int, num_threads: int) -> Agent:
     if text in STRATEGIES:
         return ScriptedAgent(text, seed)
-    if re.match(rf"{SEARCH}(?![^:@])", text):
+    if re.match(_SEARCH_PREFIX, text):
         return _make_search(text, seed, num_threads)
     if text == SHIPPED:
         return ShippedPolicy(seed)

@@ -9,7 +9,7 @@ from pathlib import Path
 from symphony9_env import agents, files
 from symphony9_env.replay.commentators import DEFAULT_PLAYOUTS
 from symphony9_env.replay.html_export import make_page
-from symphony9_env.replay.replay_data import read_replays
+from symphony9_env.replay.replay_data import ReplayJson, read_replays
 
 
 def add_watch_options(add: Callable[[str, str], argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -31,14 +31,16 @@ def add_watch_options(add: Callable[[str, str], argparse.ArgumentParser]) -> arg
     return watch
 
 
-def make_chosen_page(chosen: argparse.Namespace) -> str:
-    """Return the page for the files and commentators chosen on the command line."""
+def read_chosen_replays(chosen: argparse.Namespace) -> list[ReplayJson]:
+    """Return the replays of the files and commentators chosen on the command line."""
     policy = None if chosen.policy == "none" else chosen.policy
-    return make_page(read_replays(chosen.files, policy, chosen.search))
+    return read_replays(chosen.files, policy, chosen.search)
 
 
 def export_page(chosen: argparse.Namespace) -> None:
-    """Write the page to the file chosen on the command line."""
-    page = make_chosen_page(chosen)
-    files.write_text(Path(chosen.export), page)
+    """Write the page to the file chosen on the command line. If a game is not over, only the owner can read it."""
+    replays = read_chosen_replays(chosen)
+    page = make_page(replays)
+    is_private = any(replay["frames"][-1]["position"]["score_sheet"] is None for replay in replays)
+    files.write_text(Path(chosen.export), page, is_private=is_private)
     print(f"{chosen.export}: {len(chosen.files)} game{'s' * (len(chosen.files) != 1)}, {len(page) / 1e6:.1f} MB")

@@ -5,6 +5,7 @@ seat has a token of its own. Tokens travel in the `Authorization` header, or as 
 links they are the fragment after the #, which browsers do not send.
 
     POST /api/tables          host   set up a game
+    POST /api/tables/0001/close  host   close a game: its links end, its record stays
     GET  /api/tables          host   all games, with the links of their seats
     GET  /api/agents          host   the agents and options to choose from
     GET  /api/status          any    whether the rules are being compiled
@@ -23,7 +24,6 @@ import json
 from typing import Any, Final
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -37,6 +37,7 @@ from symphony9_env.replay.html_export import STATIC as SHARED
 from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.web import STATIC
 from symphony9_env.web.compilation_status import compilation_status
+from symphony9_env.web.connections import STATE_KEY
 from symphony9_env.web.messages import (
     ErrorMessage,
     SeatMessage,
@@ -47,12 +48,15 @@ from symphony9_env.web.messages import (
 )
 from symphony9_env.web.table_manager import TableManager
 from symphony9_env.web.table_store import TableStore
-from symphony9_env.web.tables import RequestError, Table, make_table
+from symphony9_env.web.tables import RequestError, Table
 
 MAX_BODY: Final = 8 * 1024
 MAX_SOCKET_MESSAGE: Final = 1024
 MAX_SOCKETS: Final = 8  # for each seat
 TOKEN_TIMEOUT: Final = 10  # seconds, for the first message of a WebSocket
+MAX_ERROR: Final = 500  # bytes of an error message
+MAX_CLOSE_REASON: Final = 123  # bytes of the reason for closing a WebSocket, as its standard says
+_GAP: Final = " … "
 
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src {source}; style-src {source}; img-src 'self' data:; connect-src 'self'; "
@@ -85,6 +89,7 @@ def make_app(store: TableStore) -> ASGIApp:
             Route("/api/status", _get_status),
             Route("/api/tables", _list_tables, methods=["GET"]),
             Route("/api/tables", _create_table, methods=["POST"]),
+            Route("/api/tables/{table}/close", _close_table, methods=["POST"]),
             Route("/api/seat", _get_seat),
             Route("/api/seat/move", _move, methods=["POST"]),
             Route("/api/seat/name", _rename, methods=["POST"]),
@@ -152,9 +157,18 @@ async def _fail(request: Request, error: Exception) -> Response:
     return _make_error(f"the server could not do that: {type(error).__name__}", 500)
 
 
+def shorten(text: str, max_bytes: int = MAX_ERROR) -> str:
+    """Return a text with its middle left out if it is long: errors quote what was sent."""
+    content = text.encode()
+    if len(content) <= max_bytes:
+        return text
+    kept = (max_bytes - len(_GAP.encode())) // 2
+    return content[:kept].decode(errors="ignore") + _GAP + content[-kept:].decode(errors="ignore")
+
+
 def _make_error(text: str, status: int, headers: Any = None) -> Response:
     """Return an error as JSON; characters that can't be encoded, such as half a surrogate pair, become ?."""
-    message: ErrorMessage = {"error": text.encode("utf-8", "replace").decode()}
+    message: ErrorMessage = {"error": shorten(text.encode("utf-8", "replace").decode())}
     return JSONResponse(message, status, headers)
 
 
@@ -177,7 +191,16 @@ def _require_host(request: Request) -> TableStore:
     store = _get_manager(request).store
     if not hmac.compare_digest(_read_token(request).encode(), store.host_token.encode()):
         raise RequestError(403, "this is not the host's link; it was printed when the server started")
+    _trust(request)
     return store
+
+
+def _trust(request: Request | WebSocket) -> None:
+    """Note that a connection has shown a valid token, so that it is not closed in favour of others."""
+    if (connection := request.scope.get("state", {}).get(STATE_KEY)) is not None:
+        connection.has_token = True
+        if isinstance(request, WebSocket):
+            connection.serve(None)
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
@@ -207,22 +230,30 @@ def _summarize(store: TableStore, table: Table) -> TableSummary:
 
 
 async def _get_agents(request: Request) -> Response:
-    return JSONResponse(agents_message(_require_host(request).allow_external_agents))
+    return JSONResponse(agents_message(_require_host(request).permissions.external_agents))
 
 
 async def _list_tables(request: Request) -> Response:
-    store = _require_host(request)
-    message: TablesMessage = {"tables": [_summarize(store, table) for table in reversed(store.tables.values())]}
-    return JSONResponse(message)
+    return JSONResponse(_list(_require_host(request)))
+
+
+def _list(store: TableStore) -> TablesMessage:
+    return {"tables": [_summarize(store, table) for table in reversed(store.tables.values())]}
 
 
 async def _create_table(request: Request) -> Response:
     store = _require_host(request)
-    body = await _read_body(request)
-    table_id, seed = store.reserve()
-    table = store.open(await run_in_threadpool(make_table, table_id, seed, body, store.allow_external_agents))
-    await _get_manager(request).wait_for_agent_moves(table)
+    manager = _get_manager(request)
+    table = await manager.create_table(await _read_body(request))
+    await manager.wait_for_agent_moves(table)
+    await manager.wait_until_written(table)
     return JSONResponse(_summarize(store, table), 201)
+
+
+async def _close_table(request: Request) -> Response:
+    store = _require_host(request)
+    await _get_manager(request).close_table(request.path_params["table"])
+    return JSONResponse(_list(store))
 
 
 # Requests of the host or of a seat.
@@ -232,7 +263,7 @@ async def _get_status(request: Request) -> Response:
     try:
         _require_host(request)
     except RequestError:
-        _get_manager(request).store.find_seat(_read_token(request))
+        _find_seat(request)
     message: StatusMessage = {"is_compiling": compilation_status.is_compiling}
     return JSONResponse(message)
 
@@ -240,31 +271,41 @@ async def _get_status(request: Request) -> Response:
 # Requests of a seat.
 
 
-async def _get_seat(request: Request) -> Response:
+def _find_seat(request: Request) -> tuple[TableManager, Table, int]:
+    """Return the table and the seat whose token a request has."""
     manager = _get_manager(request)
     table, seat = manager.store.find_seat(_read_token(request))
+    _trust(request)
+    return manager, table, seat
+
+
+async def _get_seat(request: Request) -> Response:
+    manager, table, seat = _find_seat(request)
     await manager.wait_for_agent_moves(table)
+    await manager.wait_until_written(table)
     rules = summarize_rules(len(table.seats), table.env.options.variant.discussion)
     message: SeatMessage = {**table.message(seat), "rules": rules}
     return JSONResponse(message)
 
 
 async def _move(request: Request) -> Response:
-    manager = _get_manager(request)
-    table, seat = manager.store.find_seat(_read_token(request))
+    manager, table, seat = _find_seat(request)
     body = await _read_body(request)
     manager.play_for_person(table, seat, body.get("action"), body.get("turn"))
     await manager.wait_for_agent_moves(table)
-    return JSONResponse(table.message(seat))
+    await manager.wait_until_written(table)
+    return _make_answer(table, seat)
 
 
 async def _rename(request: Request) -> Response:
-    manager = _get_manager(request)
-    table, seat = manager.store.find_seat(_read_token(request))
-    table.rename(seat, (await _read_body(request)).get("name"))
-    manager.save(table)
-    manager.notify(table)
-    return JSONResponse(table.message(seat))
+    manager, table, seat = _find_seat(request)
+    await manager.rename(table, seat, (await _read_body(request)).get("name"))
+    await manager.wait_until_written(table)
+    return _make_answer(table, seat)
+
+
+def _make_answer(table: Table, seat: int) -> Response:
+    return Response(table.encode_message(seat), media_type="application/json")
 
 
 async def _send_changes(socket: WebSocket) -> None:
@@ -273,7 +314,7 @@ async def _send_changes(socket: WebSocket) -> None:
         token = await asyncio.wait_for(socket.receive_text(), TOKEN_TIMEOUT)
         await _serve_socket(socket, _get_manager(socket), token)
     except RequestError as error:
-        await socket.close(4000 + error.status, str(error))
+        await socket.close(4000 + error.status, shorten(str(error), MAX_CLOSE_REASON))
     except TimeoutError:
         await socket.close(4401, "no token was sent")
     except KeyError:  # Starlette's answer to bytes where text is expected
@@ -285,6 +326,7 @@ async def _send_changes(socket: WebSocket) -> None:
 async def _serve_socket(socket: WebSocket, manager: TableManager, token: str) -> None:
     """Send the game after every change until the page closes the socket."""
     table, seat = manager.store.find_seat(token)
+    _trust(socket)
     if manager.open_sockets[token] >= MAX_SOCKETS:
         raise RequestError(429, f"this seat is open in {MAX_SOCKETS} windows already")
     manager.open_sockets[token] += 1
@@ -298,7 +340,9 @@ async def _serve_socket(socket: WebSocket, manager: TableManager, token: str) ->
 
 
 async def _send_messages(socket: WebSocket, manager: TableManager, table: Table, seat: int) -> None:
-    while True:
+    while manager.store.tables.get(table.id) is table:
         change = manager.next_change(table)  # obtained before sending, so that no change in the meantime is missed
-        await socket.send_json(table.message(seat))
+        if manager.is_written(table):  # otherwise the change follows when it is
+            await socket.send_text(table.encode_message(seat))
         await change.wait()
+    await socket.close(4410, "the host has closed this game")

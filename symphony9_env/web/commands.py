@@ -7,14 +7,17 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from symphony9_env import agents
-from symphony9_env.replay.commands import add_watch_options, export_page, make_chosen_page
-from symphony9_env.web import DEFAULT_PORT, GAMES_FOLDER, LOOPBACK
+from symphony9_env.replay.commands import add_watch_options, export_page, read_chosen_replays
+from symphony9_env.replay.html_export import make_page
+from symphony9_env.web import DEFAULT_PORT, GAMES_FOLDER, LOOPBACK, MAX_CONNECTIONS, MAX_PER_ADDRESS, MAX_PLAYOUTS
 
 if TYPE_CHECKING:
     from symphony9_env.web.table_store import TableStore
+    from symphony9_env.web.tables import Permissions
 
 
 def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -24,9 +27,23 @@ def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     play.add_argument("--seed", type=int, help="seed of the deals; drawn at random unless given here or on the page")
     play.add_argument(
         "--allow-external-agents",
-        action="store_true",
-        help="allow agents that run code from outside this package (module:attribute, stdio:, http) "
-        "even if other machines can reach the server",
+        action=argparse.BooleanOptionalAction,
+        help="whether to allow agents that run code from outside this package (module:attribute, stdio:, http); "
+        "by default only if no other machine can reach the server",
+    )
+    play.add_argument(
+        "--files",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="also allow component files and saved policies from this folder; by default only from the current one",
+    )
+    play.add_argument(
+        "--max-playouts",
+        type=int,
+        default=MAX_PLAYOUTS,
+        help=f"most playouts of a search agent for each decision (default: {MAX_PLAYOUTS})",
     )
     _add_server_options(play)
     play.set_defaults(run=_play)
@@ -47,6 +64,13 @@ def _add_server_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if that is taken)"
+    )
+    command.add_argument(
+        "--connections-per-address",
+        type=int,
+        default=MAX_PER_ADDRESS,
+        metavar="N",
+        help=f"most connections from one address, of {MAX_CONNECTIONS} in all (default: {MAX_PER_ADDRESS})",
     )
     command.add_argument("--no-browser", action="store_true", help="only print the link")
 
@@ -69,7 +93,7 @@ def _play(chosen: argparse.Namespace) -> None:
     listener = listen(chosen.host, chosen.port)
     is_private = is_loopback(listener)
     try:
-        store = TableStore(chosen.games, chosen.seed, is_private or chosen.allow_external_agents)
+        store = TableStore(chosen.games, chosen.seed, _read_permissions(chosen, is_private))
     except ValueError:
         listener.close()
         raise
@@ -78,7 +102,17 @@ def _play(chosen: argparse.Namespace) -> None:
     _print_warning(is_private)
     print("Ctrl-C stops the server; the next start continues the same games with the same links.", flush=True)
     threading.Thread(target=_warm_up, daemon=True).start()
-    serve(make_app(store), listener, None if chosen.no_browser else link)
+    serve(make_app(store), listener, None if chosen.no_browser else link, chosen.connections_per_address)
+
+
+def _read_permissions(chosen: argparse.Namespace, is_private: bool) -> Permissions:
+    from symphony9_env.web.tables import Permissions
+
+    return Permissions(
+        external_agents=is_private if chosen.allow_external_agents is None else chosen.allow_external_agents,
+        max_playouts=chosen.max_playouts,
+        folders=(Path.cwd(), *chosen.files),
+    )
 
 
 def _print_store(store: TableStore, link: str) -> None:
@@ -95,8 +129,11 @@ def _print_warning(is_private: bool) -> None:
 
 
 def _warm_up() -> None:
-    """Let every agent decide once, so that nobody waits for the compiler in the first game."""
+    """Play a game and let every agent decide once, so that nobody waits for the compiler in the first game."""
     from symphony9_env import symphony9_v0
+    from symphony9_env.web.tables import compile_rules
+
+    compile_rules()
 
     env = symphony9_v0.raw_env()
     env.reset(seed=0)
@@ -115,9 +152,9 @@ def _watch(chosen: argparse.Namespace) -> None:
     from symphony9_env.web.app import make_watch_app
     from symphony9_env.web.server import format_address, is_loopback, listen, serve
 
-    page = make_chosen_page(chosen)
+    page = make_page(read_chosen_replays(chosen))
     listener = listen(chosen.host, chosen.port)
     _print_warning(is_loopback(listener))
     link = f"{format_address(listener)}/"
     print(f"Watch at {link}\nCtrl-C stops the server.", flush=True)
-    serve(make_watch_app(page), listener, None if chosen.no_browser else link)
+    serve(make_watch_app(page), listener, None if chosen.no_browser else link, chosen.connections_per_address)

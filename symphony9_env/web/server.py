@@ -14,10 +14,11 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from symphony9_env.web import DEFAULT_PORT, LOOPBACK
+from symphony9_env.web import DEFAULT_PORT, LOOPBACK, MAX_CONNECTIONS, MAX_PER_ADDRESS
 from symphony9_env.web.app import MAX_SOCKET_MESSAGE
+from symphony9_env.web.connections import IDLE_TIMEOUT, Connections, make_protocols
 
-MAX_CONNECTIONS: Final = 1000
+NUM_OTHER_FILES: Final = 200  # files that are open besides connections: games, agents, pages
 _TEST_ADDRESS: Final = ("192.0.2.1", 9)  # reserved for documentation; nothing is sent there
 
 
@@ -73,29 +74,62 @@ def is_loopback(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
-def serve(app: ASGIApp, listener: socket.socket, page: str | None) -> None:
+def serve(app: ASGIApp, listener: socket.socket, page: str | None, max_per_address: int = MAX_PER_ADDRESS) -> None:
     """Run an application until Ctrl-C; open `page` in the browser once it answers."""
+    max_connections = min(MAX_CONNECTIONS, raise_file_limit(MAX_CONNECTIONS + NUM_OTHER_FILES) - NUM_OTHER_FILES)
+    server = make_server(app, Connections(max_connections, max_per_address), page)
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its shutdown
+        server.run(sockets=[listener])
+
+
+def raise_file_limit(wanted: int) -> int:
+    """Let this process open more files, up to what the system allows; return how many it may open.
+
+    A common default is 1,024. Windows has no such limit on connections.
+    """
+    try:
+        import resource
+    except ImportError:
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with contextlib.suppress(ValueError, OSError):  # a system may allow less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def make_server(app: ASGIApp, connections: Connections, page: str | None = None) -> Server:
+    """Return a server for an application, with limits and deadlines for its connections."""
     config = uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
         ws_max_size=MAX_SOCKET_MESSAGE,
+        ws_per_message_deflate=False,  # compressing would take longer than all the rest
+        timeout_keep_alive=int(IDLE_TIMEOUT),
         timeout_graceful_shutdown=2,
-        limit_concurrency=MAX_CONNECTIONS,
+        **make_protocols(connections),
     )
-    server = _Server(config, page)
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its shutdown
-        server.run(sockets=[listener])
+    return Server(config, connections, page)
 
 
-class _Server(uvicorn.Server):
-    """A server that opens a page in the browser when it is ready."""
+class Server(uvicorn.Server):
+    """A server that closes overdue connections, and opens a page in the browser when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, page: str | None) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections, page: str | None) -> None:
         super().__init__(config)
+        self._connections = connections
         self._page = page
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self._page is not None:  # in a thread: with some browsers the call returns only when they are closed
             threading.Thread(target=webbrowser.open, args=[self._page], daemon=True).start()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is to be done ten times a second."""
+        if counter % 10 == 0:
+            self._connections.close_overdue()
+        return await super().on_tick(counter)

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from starlette.types import ASGIApp
 
 from symphony9_env.actions import number
 from symphony9_env.views.seat import legal_numbers
-from symphony9_env.web.server import format_address, listen
+from symphony9_env.web.connections import Connections
+from symphony9_env.web.server import format_address, listen, make_server
 from symphony9_env.web.tables import Table
 
 TIMEOUT = 60_000  # milliseconds: agents may have to be compiled, on a busy machine
@@ -30,10 +30,10 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @contextmanager
-def running(app: ASGIApp, port: int = 0) -> Iterator[str]:
+def running(app: ASGIApp, port: int = 0, connections: Connections | None = None) -> Iterator[str]:
     """Run a server while the block lasts; yield its address."""
     listener: socket.socket = listen("127.0.0.1", port)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    server = make_server(app, Connections() if connections is None else connections)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

@@ -14,6 +14,7 @@ from symphony9_env.agents import Agent
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.options import VARIANT_FIELDS
 from symphony9_env.views.seat import legal_numbers
+from symphony9_env.web.tables import Permissions
 from tests.web.api import bearer, create_table, get_seat, play_random_moves, run_server
 
 EXTERNAL = ["my_module:my_agent", "stdio:python my_agent.py", "http://127.0.0.1:1/decide"]
@@ -72,7 +73,7 @@ def test_external_agents_are_refused_unless_they_are_allowed(name: str, made: li
 
 
 def test_an_external_agent_plays_to_the_end_and_is_closed_once(made: list[FirstLegal], tmp_path: Path) -> None:
-    with run_server(tmp_path, allow_external_agents=True) as (client, store):
+    with run_server(tmp_path, permissions=Permissions(external_agents=True)) as (client, store):
         (token,) = create_table(client, store, None, EXTERNAL[0], seed=1)
         assert get_seat(client, token)["players"][1]["name"] == "first"
         play_random_moves(client, [token], np.random.default_rng(0))
@@ -82,13 +83,13 @@ def test_an_external_agent_plays_to_the_end_and_is_closed_once(made: list[FirstL
 
 
 def test_a_stopping_server_closes_its_agents(made: list[FirstLegal], tmp_path: Path) -> None:
-    with run_server(tmp_path, allow_external_agents=True) as (client, store):
+    with run_server(tmp_path, permissions=Permissions(external_agents=True)) as (client, store):
         create_table(client, store, None, EXTERNAL[0], EXTERNAL[1])
     wait_until_closed(made)
 
 
 def test_the_agents_of_a_refused_game_are_closed(made: list[FirstLegal], tmp_path: Path) -> None:
-    with run_server(tmp_path, allow_external_agents=True) as (client, store):
+    with run_server(tmp_path, permissions=Permissions(external_agents=True)) as (client, store):
         body = {"seats": [{}, {"agent": EXTERNAL[0]}, {"agent": "planer"}]}
         assert client.post("/api/tables", json=body, headers=bearer(store.host_token)).status_code == 422
     wait_until_closed(made)
@@ -98,7 +99,7 @@ def test_the_agents_of_a_refused_game_are_closed(made: list[FirstLegal], tmp_pat
 def test_a_restarted_server_that_forbids_external_agents_does_not_load_their_games(
     made: list[FirstLegal], tmp_path: Path
 ) -> None:
-    with run_server(tmp_path, allow_external_agents=True) as (client, store):
+    with run_server(tmp_path, permissions=Permissions(external_agents=True)) as (client, store):
         create_table(client, store, None, EXTERNAL[0])
     with run_server(tmp_path) as (_, store):
         assert store.tables == {}
@@ -123,7 +124,7 @@ def test_the_form_of_the_lobby_is_derived_from_the_variant(tmp_path: Path) -> No
 def test_a_function_in_a_file_of_the_user_plays_on_the_page(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def choose(message):\n    return min(message['legal'], key=int)\n")
-    with run_server(tmp_path / "games", allow_external_agents=True) as (client, store):
+    with run_server(tmp_path / "games", permissions=Permissions(external_agents=True)) as (client, store):
         (token,) = create_table(client, store, None, f"mine={file}:choose", seed=1)
         assert get_seat(client, token)["players"][1]["name"] == "mine"
         play_random_moves(client, [token], np.random.default_rng(0))

@@ -66,7 +66,7 @@ def test_ctrl_c_does_not_wait_for_an_agent_that_is_choosing(tmp_path: Path) -> N
         env.reset(seed=seed)
         if env.deciding_seat == 1:  # the agent's
             break
-    with run_command("play", "--games", str(tmp_path)) as (process, output):
+    with run_command("play", "--games", str(tmp_path), "--max-playouts", "1000000") as (process, output):
         address, token = re.findall(r"(http://\S+)/#(\S+)", output)[0]
         body = {"seats": [{}, {"agent": "search:1000000"}], "seed": seed}  # about a minute of search
         answer = httpx2.post(f"{address}/api/tables", json=body, headers=bearer(token), timeout=60)
@@ -130,14 +130,19 @@ def test_bad_input_is_reported_in_one_line(
 
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
-    [([], True), (["--host", "0.0.0.0"], False), (["--host", "0.0.0.0", "--allow-external-agents"], True)],
+    [
+        ([], True),
+        (["--no-allow-external-agents"], False),
+        (["--host", "0.0.0.0"], False),
+        (["--host", "0.0.0.0", "--allow-external-agents"], True),
+    ],
 )
 def test_external_agents_are_allowed_on_loopback_or_by_option(
     arguments: list[str], allowed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apps: list[Any] = []
 
-    def serve(app: Any, listener: socket.socket, page: str | None) -> None:
+    def serve(app: Any, listener: socket.socket, page: str | None, max_per_address: int) -> None:
         listener.close()
         apps.append(app)
 
@@ -146,7 +151,7 @@ def test_external_agents_are_allowed_on_loopback_or_by_option(
     assert main(["play", "--no-browser", "--port", "0", "--games", str(tmp_path), *arguments]) == 0
     store = apps[0].app.state.manager.store
     store.close()
-    assert store.allow_external_agents is allowed
+    assert store.permissions.external_agents is allowed
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from symphony9_env.actions import is_bid
 from symphony9_env.rules.state import game_at
+from symphony9_env.web.tables import Permissions
 from tests.properties.test_secrets import change_secrets
 from tests.web.api import bearer, choices_of, create_table, get_seat, move, run_server
 
@@ -80,7 +81,7 @@ def test_logs_do_not_depend_on_what_the_others_own(num_players: int, tmp_path: P
             other.play(action)
             assert one.logs == other.logs
             if is_bid(action):
-                assert {log[before]["text"] for log in one.logs} == {"closes a hand"}
+                assert {log[before]["text"] for log in one.logs.values()} == {"closes a hand"}
 
 
 def test_the_reason_why_an_agent_could_not_move_is_only_logged(
@@ -92,9 +93,9 @@ def test_the_reason_why_an_agent_could_not_move_is_only_logged(
         "def choose(message):\n"
         "    return 'I hide 4711' if message['decision'] == 'bid' else min(message['legal'], key=int)\n"
     )
-    with run_server(tmp_path / "games", allow_external_agents=True) as (client, store):
+    with run_server(tmp_path / "games", permissions=Permissions(external_agents=True)) as (client, store):
         tokens = create_table(client, store, None, f"{agent}:choose", None, seed=1)
-        while store.tables["0001"].problem is None:
+        while store.tables["0001"].agent_problem is None:
             for token in tokens:
                 message = get_seat(client, token)
                 if choices_of(message):

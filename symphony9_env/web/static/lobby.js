@@ -163,6 +163,19 @@
     );
   }
 
+  /* Close a game after asking: its links end and its record stays. */
+  async function closeTable(table) {
+    const question = `Close game ${table.id}? Its links will no longer work. Its record stays in ${table.file}.`;
+    if (!confirm(question)) return;
+    showProblem(null);
+    try {
+      await request(token, `/api/tables/${table.id}/close`, {});
+      await drawTables();
+    } catch (error) {
+      showProblem(error.message);
+    }
+  }
+
   function drawTable(table) {
     const people = table.seats.filter((seat) => seat.link);
     return h(
@@ -187,6 +200,15 @@
           "Watch it again: ",
           h("code", {}, `symphony9 watch ${table.file}`),
         ),
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-label": `Close game ${table.id}`,
+          onclick: () => closeTable(table),
+        },
+        "Close",
+      ),
     );
   }
 

@@ -1,0 +1,167 @@
+"""Connections: deadlines for requests, limits, and room for players next to connections that send nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from symphony9_env.web import connections as module
+from symphony9_env.web.app import make_app
+from symphony9_env.web.connections import Connections, _group_address
+from symphony9_env.web.server import raise_file_limit
+from symphony9_env.web.table_store import TableStore
+from tests.web.api import bearer
+from tests.web.browser import running
+
+HEAD = b"GET /api/seat HTTP/1.1\r\nhost: x\r\n"
+UPGRADE = (
+    b"GET /api/seat/events HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+@contextlib.contextmanager
+def run_real_server(folder: Path, **limits: int) -> Iterator[tuple[str, TableStore]]:
+    """Run a server with a real port while the block lasts."""
+    store = TableStore(folder)
+    with running(make_app(store), connections=Connections(**limits)) as address:
+        yield address, store
+
+
+@contextlib.contextmanager
+def open_connections(address: str, number: int) -> Iterator[list[socket.socket]]:
+    """Open connections that send nothing, and close them at the end."""
+    port = int(address.rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(socket.create_connection(("127.0.0.1", port), 20)) for _ in range(number)]
+
+
+def wait_until_empty(connections: Connections) -> None:
+    """Wait until a server has forgotten all its connections."""
+    deadline = time.monotonic() + 20
+    while len(connections) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(connections) == 0
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Wait until the other side closes a connection, at most until its timeout."""
+    try:
+        while connection.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("sent", [b"", HEAD, UPGRADE])
+def test_idle_connections_without_a_token_keep_nobody_from_playing(sent: bytes, tmp_path: Path) -> None:
+    with run_real_server(tmp_path, max_connections=100, max_per_address=60) as (address, store):
+        token = str(store.create({"seats": [{}, {"agent": "planner"}]}).seats[0].token)
+        with open_connections(address, 300) as idle, httpx2.Client(base_url=address, timeout=60) as player:
+            for connection in idle:
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(sent)
+            for _ in range(3):
+                assert player.get("/api/seat", headers=bearer(token)).status_code == 200
+
+
+def test_the_connection_that_waited_longest_makes_room_and_players_come_last(tmp_path: Path) -> None:
+    with run_real_server(tmp_path, max_per_address=3) as (address, store):
+        token = str(store.create({"seats": [{}, {}]}).seats[0].token)
+        with httpx2.Client(base_url=address, timeout=60) as player, open_connections(address, 2) as (first, second):
+            assert player.get("/api/seat", headers=bearer(token)).status_code == 200  # on the third connection
+            with open_connections(address, 1):
+                assert is_closed(first)
+                with open_connections(address, 1):
+                    assert is_closed(second)
+                    assert player.get("/api/seat", headers=bearer(token)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [HEAD, b"x: y\r\n", b"x: y\r\n", b"x: y\r\n"],
+        [b"POST /api/seat/move HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n", b"{", b" ", b" "],
+        [b"GET /theme.css HTTP/1.1\r\nhost: x\r\n\r\n", HEAD, b"x: y\r\n"],  # a second request that does not end
+    ],
+    ids=["nothing", "headers", "body", "second request"],
+)
+def test_a_request_that_does_not_arrive_in_time_is_closed(
+    parts: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "REQUEST_TIMEOUT", 0.5)
+    with run_real_server(tmp_path) as (address, _), open_connections(address, 1) as (connection,):
+        with contextlib.suppress(ConnectionError):
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(0.2)  # a byte now and then must not extend the deadline
+        assert is_closed(connection)
+
+
+def test_a_peer_that_does_not_read_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_TIMEOUT", 0.5)
+    monkeypatch.setattr(module, "CLOSING_TIMEOUT", 0.5)
+    connections = Connections()
+    app = make_app(TableStore(tmp_path))
+    with running(app, connections=connections) as address, open_connections(address, 1) as (connection,):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        connection.setblocking(False)
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            for _ in range(2000):
+                connection.sendall(b"GET /shared/board.js HTTP/1.1\r\nhost: x\r\n\r\n")
+        wait_until_empty(connections)
+
+
+def test_a_websocket_without_a_token_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symphony9_env.web.app.TOKEN_TIMEOUT", 0.2)
+    with run_real_server(tmp_path) as (address, _), open_connections(address, 1) as (connection,):
+        connection.sendall(UPGRADE)
+        assert b"no token was sent" in connection.recv(4096) + connection.recv(4096)
+
+
+def test_connections_are_forgotten_when_they_end(tmp_path: Path) -> None:
+    connections = Connections()
+    with running(make_app(TableStore(tmp_path)), connections=connections) as address:
+        with open_connections(address, 5) as idle:
+            idle[0].sendall(UPGRADE)
+            idle[0].recv(4096)
+            assert len(connections) == 5
+        wait_until_empty(connections)
+
+
+@pytest.mark.parametrize(
+    ("host", "group"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("", ""),
+    ],
+)
+def test_an_ipv6_network_counts_as_one_address(host: str, group: str) -> None:
+    assert _group_address(host) == group
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_the_limit_on_open_files_is_raised() -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        assert raise_file_limit(300) == 300
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 300
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
