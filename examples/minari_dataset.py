@@ -48,12 +48,10 @@ def main(argv: Sequence[str] | None = None) -> float:
     dataset = minari.load_dataset(DATASET)
     print(f"{dataset.total_episodes} episodes, {dataset.total_steps} decisions in {dataset.storage.data_path}")
 
-    observations, masks, actions = [], [], []
-    for episode in dataset.iterate_episodes():
-        observations.append(episode.observations["observation"][:-1])
-        masks.append(episode.observations["action_mask"][:-1])
-        actions.append(episode.actions)
-    agreement = imitate(np.concatenate(observations), np.concatenate(masks) == 1, np.concatenate(actions))
+    episodes = list(dataset.iterate_episodes())
+    observations = np.concatenate([episode.observations["observation"][:-1] for episode in episodes])
+    masks = np.concatenate([episode.observations["action_mask"][:-1] for episode in episodes])
+    agreement = imitate(observations, masks == 1, np.concatenate([episode.actions for episode in episodes]))
     print(f"agrees with the planner in {agreement:.0%} of the decisions it was fitted to")
     return agreement
 

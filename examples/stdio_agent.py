@@ -20,16 +20,14 @@ def decide(message: dict[str, Any]) -> int:
     """Return the number of a legal action."""
     view = message["view"]
     ranks = {musician["name"]: musician["rank"] for musician in view["position"]["musicians"]}
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    for choice in view["choices"]:
-        by_kind.setdefault(choice["kind"], []).append(choice)
-    for kind in ("take", "keep"):
-        if kind in by_kind:
-            return int(min(by_kind[kind], key=lambda choice: ranks[choice["musician"]])["action"])
-    bids = [bid for bid in by_kind.get("bid", []) if bid["furniture"] is None and bid["amount"] <= MOST]
-    if bids:
+    cubes = [choice for choice in view["choices"] if choice["kind"] in ("take", "keep")]
+    if cubes:
+        return int(min(cubes, key=lambda choice: ranks[choice["musician"]])["action"])
+    coins = [choice for choice in view["choices"] if choice["kind"] == "bid" and choice["furniture"] is None]
+    if bids := [bid for bid in coins if bid["amount"] <= MOST]:
         return int(max(bids, key=lambda bid: bid["amount"])["action"])
-    return int(by_kind.get("pass", view["choices"])[0]["action"])
+    passes = [choice for choice in view["choices"] if choice["kind"] == "pass"]
+    return int((passes or view["choices"])[0]["action"])
 
 
 def main() -> None:

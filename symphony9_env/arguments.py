@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import Field
 from typing import Any, Final, NoReturn
 
@@ -56,12 +56,11 @@ def split_names(text: str) -> list[str]:
         raise ValueError(f"{text[:100]!r}; allowed: agents on one line, separated by commas") from None
 
 
-def add_option_arguments(parser: argparse.ArgumentParser, names: Iterable[str], title: str = "the game") -> None:
+def add_option_arguments(parser: argparse.ArgumentParser, names: Collection[str], title: str = "the game") -> None:
     """Add an argument for each of these options, with its help and default."""
     group = parser.add_argument_group(title)
-    wanted = tuple(names)
     for option in OPTION_FIELDS:
-        if option.name in wanted:
+        if option.name in names:
             add_option_argument(group, option)
 
 

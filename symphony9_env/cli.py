@@ -109,9 +109,7 @@ def _make_parser() -> Parser:
 
     def add(name: str, about: str) -> argparse.ArgumentParser:
         description = f"{about[0].upper()}{about[1:]}."
-        return commands.add_parser(
-            name, help=about, description=description, epilog=f"examples:{_EXAMPLES.get(name, '')}"
-        )
+        return commands.add_parser(name, help=about, description=description, epilog=f"examples:{_EXAMPLES[name]}")
 
     _add_record(add("record", "play a game and write its record"))
     _add_replay(add("replay", "print a recorded game move by move"))
@@ -150,9 +148,9 @@ def _record(chosen: argparse.Namespace) -> None:
     path = chosen.out or f"game-{variant.num_players}p-{chosen.seed}.json"
     if path == "-":
         print(records.dumps(record))
-        return
-    records.save(record, path)
-    print(f"{path}: {len(record['actions'])} moves, scores {record['result']['scores']}")
+    else:
+        records.save(record, path)
+        print(f"{path}: {len(record['actions'])} moves, scores {record['result']['scores']}")
 
 
 def _play_at_random(env: RawEnv, seed: int) -> Record:
@@ -173,11 +171,12 @@ def _read_names(text: str, num_players: int) -> list[str]:
 def _play_agents(env: RawEnv, names: list[str], seed: int) -> Record:
     """Let agents play the game, each with a seed of its own; the record names them."""
     with ExitStack() as stack:  # closes the agents, some of which are processes
-        players = []
-        for seat, name in enumerate(names):
-            player = stack.enter_context(agents.make(name, seed=derive_agent_seed(seed, seat)))
+        players = [
+            stack.enter_context(agents.make(name, seed=derive_agent_seed(seed, seat)))
+            for seat, name in enumerate(names)
+        ]
+        for player in players:
             player.check_players(len(names))
-            players.append(player)
         while not all(env.terminations.values()):
             env.step(players[env.deciding_seat].choose(env))
     seats = [{"name": player.name, "agent": player.spec or player.name} for player in players]
@@ -203,10 +202,9 @@ def _replay(chosen: argparse.Namespace) -> None:
     record = records.load(Path(chosen.file))
     for index, (env, events) in enumerate(replay_with_events(record, ledger=chosen.ledger)):
         seat = env.deciding_seat if chosen.seat is None else chosen.seat
-        view = describe(seat_view(env.states, 0, seat, env.options.ledger))
         if index > 0:
             print(f"\n{_describe_move(env, events, chosen.seat)}\n")
-        print(view)
+        print(describe(seat_view(env.states, 0, seat, chosen.ledger)))
 
 
 def _describe_move(env: RawEnv, events: list[Event], seat: int | None) -> str:
@@ -256,9 +254,9 @@ def _bench(chosen: argparse.Namespace) -> None:
         games.step(actions)
         ended += int(games.terminated.sum())
         calls += 1
-    rate = calls * games.num_games / passed
     print(
-        f"{rate:,.0f} steps/s, {ended / passed:,.0f} games/s (observation and mask included; {games.num_games} games)"
+        f"{calls * games.num_games / passed:,.0f} steps/s, {ended / passed:,.0f} games/s "
+        f"(observation and mask included; {games.num_games} games)"
     )
 
 

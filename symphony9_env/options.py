@@ -200,8 +200,6 @@ def draw_seed() -> int:
 
 def whole_number(value: Any) -> int | None:
     """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
-    if type(value) is int:
-        return value
     try:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -229,14 +227,11 @@ def parse_option(option: Field[Any], value: Any) -> Any:
 def check_option(option: Field[Any], value: Any) -> Any:
     """Return an option's value in the type of its default, or raise a ValueError that lists what is allowed."""
     kind, choices = type(option.default), option.metadata["choices"]
-    try:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         checked = _convert(value, kind)
-    except (TypeError, ValueError, OverflowError):
-        allowed = _list_choices(choices) or _ALLOWED[kind]
-        raise ValueError(f"{option.name}={value!r}; allowed: {allowed}") from None
-    if choices and checked not in choices:
-        raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices)}")
-    return checked
+        if not choices or checked in choices:
+            return checked
+    raise ValueError(f"{option.name}={value!r}; allowed: {_list_choices(choices) or _ALLOWED[kind]}")
 
 
 # What is allowed, in words, by the type of the default.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,9 @@ def pack_box(variant: Variant) -> Box:
     components = variant.load_components()
     box = np.zeros(1, BOX)
     contents = as_recarray(box)[0]
-    for name in ("num_players", "num_boards", "num_musicians", "has_bot", "limit"):
-        setattr(contents, name, getattr(rules, name))
+    for name in ("num_players", "num_boards", "num_musicians", "has_bot", "limit", "class_from", "class_to", "income"):
+        box[name] = getattr(rules, name)
     contents.discussion = variant.discussion
-    contents.class_from[:] = rules.class_from
-    contents.class_to[:] = rules.class_to
-    contents.income[:] = rules.income
     contents.bot_tile_set[:] = components.bot_tiles
     contents.starting_cubes[: rules.num_boards] = rules.starting_cubes
     contents.budget_tokens[:] = BUDGET_TOKENS
@@ -95,13 +92,8 @@ def read_setup(states: States, index: int) -> SetUp:
 
 
 def _read_track(game: Any, musician: int) -> list[list[int]]:
-    length = game.track_length[musician]
-    return [
-        [int(reputation), int(cubes)]
-        for reputation, cubes in zip(
-            game.track_reputations[musician, :length], game.track_cubes[musician, :length], strict=True
-        )
-    ]
+    spaces = np.stack([game.track_reputations[musician], game.track_cubes[musician]], axis=1)
+    return cast("list[list[int]]", spaces[: game.track_length[musician]].tolist())
 
 
 def write_setup(box: Box, states: States, index: int, setup: Any) -> None:
@@ -133,8 +125,7 @@ def check_setup(setup: Any, rules: PlayerCountRules) -> SetUp:
     if not isinstance(setup, Mapping):
         raise ValueError(f"setup: must be a mapping, not {type(setup).__name__}")
     needed = ["start_player", "tracks", "scoring", "budget", "starting_cubes"]
-    if rules.has_bot:
-        needed.append("bot_tiles")
+    needed += ["bot_tiles"] if rules.has_bot else []
     if missing := [name for name in needed if name not in setup]:
         raise ValueError(f"setup: {missing[0]!r} is missing; needed: {', '.join(needed)}")
     if unknown := [name for name in setup if name not in needed]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from symphony9_env.actions import NAMES
 from symphony9_env.arguments import Parser
-from symphony9_env.components import MUSICIANS, SCORING_TILES
+from symphony9_env.components import SCORING_TILES
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events
 from symphony9_env.names import BOT_NAME, agent_name
@@ -51,7 +51,6 @@ class Playthrough:
 
     lines: list[str] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
-    dead: set[str] = field(default_factory=set)
 
     @property
     def text(self) -> str:
@@ -95,13 +94,17 @@ def _public_view(env: RawEnv) -> SeatView:
 
 def _write_deal(playthrough: Playthrough, env: RawEnv, game: GoldenGame) -> None:
     setup = env.record()["setup"]
-    playthrough.lines.append(f"{game.name}: seed {game.seed}, {game.options}")
     bot = f", bot {setup['bot_tiles']}" if "bot_tiles" in setup else ""
-    playthrough.lines.append(f"budget {setup['budget']}{bot}")
-    for name, track in setup["tracks"].items():
-        spaces = "  ".join(f"{reputation}:{cubes}" for reputation, cubes in track)
-        playthrough.lines.append(f"{name:10} {setup['scoring'][name]}   {spaces}")
-    playthrough.lines.append(f"starting cubes {setup['starting_cubes']}")
+    tracks = {
+        name: "  ".join(f"{reputation}:{cubes}" for reputation, cubes in track)
+        for name, track in setup["tracks"].items()
+    }
+    playthrough.lines += [
+        f"{game.name}: seed {game.seed}, {game.options}",
+        f"budget {setup['budget']}{bot}",
+        *(f"{name:10} {setup['scoring'][name]}   {track}" for name, track in tracks.items()),
+        f"starting cubes {setup['starting_cubes']}",
+    ]
 
 
 def _write_move(playthrough: Playthrough, env: RawEnv, action: int) -> None:
@@ -118,14 +121,12 @@ def _write_events(playthrough: Playthrough, env: RawEnv, events: list[Event]) ->
             _write_sponsoring(playthrough, _public_view(env), event)
         elif event.kind == "concert_resolved":
             _write_concert(playthrough, env, event, events)
-        elif event.kind == "musician_died":
-            playthrough.dead.add(str(event.musician))
         elif event.kind == "round_started":
             if event.amount != 1:
-                _write_dead(playthrough)
+                _write_dead(playthrough, _public_view(env))
             playthrough.lines.append(f"\n--- round {event.amount}, {agent_name(event.board)} starts, money {money}")
         elif event.kind == "last_sales_started":
-            _write_dead(playthrough)
+            _write_dead(playthrough, _public_view(env))
             playthrough.lines.append(f"\n--- after round 6, money {money}")
 
 
@@ -135,8 +136,8 @@ def _write_sponsoring(playthrough: Playthrough, view: SeatView, token: Event) ->
         cubes = [a + b for a, b in zip(board.earlier_cubes, board.new_cubes, strict=True)]
         playthrough.lines.append(f"    {board.name:9} compositions {list(board.compositions)} cubes {cubes}")
     ranked = sorted(view.musicians, key=lambda musician: musician.rank)
-    playthrough.lines.append("    ranking " + ", ".join(f"{m.name} {m.reputation} {m.fame}" for m in ranked))
-    playthrough.lines.append(f"    budget token {token.amount}")
+    ranking = ", ".join(f"{m.name} {m.reputation} {m.fame}" for m in ranked)
+    playthrough.lines += [f"    ranking {ranking}", f"    budget token {token.amount}"]
 
 
 def _write_concert(playthrough: Playthrough, env: RawEnv, concert: Event, events: list[Event]) -> None:
@@ -150,8 +151,8 @@ def _write_concert(playthrough: Playthrough, env: RawEnv, concert: Event, events
         playthrough.reached.add(f"penalty: {concert.outcome}, {half}")
 
 
-def _write_dead(playthrough: Playthrough) -> None:
-    dead = sorted(playthrough.dead, key=MUSICIANS.index)
+def _write_dead(playthrough: Playthrough, view: SeatView) -> None:
+    dead = [musician.name for musician in view.musicians if musician.is_dead]
     playthrough.lines.append(f"    dead: {', '.join(dead) or 'nobody'}")
     if dead:
         playthrough.reached.add("death")
@@ -165,9 +166,11 @@ def _write_result(playthrough: Playthrough, view: SeatView) -> None:
         playthrough.lines.append(f"{player} {round(line.total, 3):g}: {cells}")
     playthrough.lines.append(f"winners: {', '.join(winners(view.score_sheet))}")
     column = "4" if view.num_players == 4 else "2-3"
-    for musician in view.musicians:
-        if any(line.breakdown[musician.name] for line in view.score_sheet.values()):
-            playthrough.reached.add(f"tile {musician.scoring_tile} ({column} players)")
+    playthrough.reached |= {
+        f"tile {musician.scoring_tile} ({column} players)"
+        for musician in view.musicians
+        if any(line.breakdown[musician.name] for line in view.score_sheet.values())
+    }
 
 
 def must_reach() -> set[str]:

@@ -69,7 +69,7 @@ def make_parser() -> Parser:
     parser = Parser("python -m training.best_response", __doc__)
     parser.add_argument("--agent", required=True, help="the frozen agent, as agents.make accepts it")
     parser.add_argument("--steps", type=positive_int, default=1_000_000, help="steps to train for (default: 1000000)")
-    parser.add_argument("--out", required=True, help="folder of the run")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--seed", type=int, default=0, help="seed of the run (default: 0)")
     parser.add_argument("--num-threads", type=positive_int, default=1, help="threads of PyTorch (default: 1)")
     add_variant_arguments(parser)
@@ -80,8 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command."""
     chosen = make_parser().parse_args(arguments)
     variant = read_variant(chosen)
-    out = Path(chosen.out)
-    print(train_response(chosen.agent, variant, out, chosen.steps, chosen.seed, chosen.num_threads))
+    print(train_response(chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.num_threads))
 
 
 if __name__ == "__main__":

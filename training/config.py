@@ -7,9 +7,10 @@ the file. PPO's settings have the names that stable-baselines3 gives them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_type_hints
 
@@ -41,6 +42,11 @@ class Section(BaseModel):
     """A group of settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_nothing(cls, given: Any) -> Any:
+        return {} if given is None else given  # a section of a YAML file without settings is null
 
 
 def _game_field(option: dataclasses.Field[Any]) -> tuple[Any, Any]:
@@ -207,16 +213,12 @@ def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
         given = _parse_yaml(text)
     except ValueError as error:
         raise ValueError(f"--config {path}: not valid YAML: {error}") from None
-    if given is None:
-        given = {}
-    if not isinstance(given, dict):
+    if not isinstance(given, dict | None):
         raise ValueError(f"--config {path}: contains a {type(given).__name__}; expected a mapping of settings")
+    settings = given or {}
     for override in overrides:
-        _apply_override(given, override)
-    for name, value in given.items():
-        if value is None and isinstance(getattr(Settings(), str(name), None), Section):
-            given[name] = {}  # a section without settings
-    return parse_settings(given, f"--config {path}")
+        _apply_override(settings, override)
+    return parse_settings(settings, f"--config {path}")
 
 
 def parse_settings(given: dict[str, Any], source: str) -> Settings:
@@ -238,16 +240,17 @@ def parse_settings_json(text: str, source: str) -> Settings:
 
 def list_settings() -> str:
     """Return all settings with their defaults, as they can be given on the command line, and their descriptions."""
-    lines = []
-    for name, field in Settings.model_fields.items():
-        value = getattr(Settings(), name)
-        if not isinstance(value, Section):
-            lines.append(f"  {name}={json.dumps(value)}   {field.description}")
-            continue
-        lines.append(f"\n{name}: {' '.join((value.__doc__ or '').split())}")
-        for one, its_field in type(value).model_fields.items():
-            lines.append(f"  {name}.{one}={json.dumps(getattr(value, one))}   {its_field.description}")
-    return "\n".join(lines)
+    return "\n".join(_list_section(Settings(), ""))
+
+
+def _list_section(section: Section, prefix: str) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield f"\n{name}: {' '.join((value.__doc__ or '').split())}"
+            yield from _list_section(value, f"{name}.")
+        else:
+            yield f"  {prefix}{name}={json.dumps(value)}   {field.description}"
 
 
 def _apply_override(given: dict[str, Any], override: str) -> None:
@@ -305,8 +308,6 @@ def _describe_error(error: ValidationError) -> str:
         return f"{name}: {first['ctx']['error']}"
     if first["type"] != "extra_forbidden":
         return f"{name}={_shorten(first['input'])}; {first['msg']}"
-    section: Any = Settings()
-    for part in location[:-1]:
-        section = getattr(section, part)
+    section = functools.reduce(getattr, location[:-1], Settings())
     known = list(type(section).model_fields)
     return f"unknown setting {name!r}; {suggest(location[-1], known)}allowed: {', '.join(known)}"

@@ -27,10 +27,11 @@ class Musicians(nn.Module):
     Its policy output is the logits themselves; its value output goes into stable-baselines3's own value layer.
     """
 
+    columns: torch.Tensor
+    global_columns: torch.Tensor
+
     def __init__(self, network: NetworkSettings, ledger: bool) -> None:
         super().__init__()
-        self.columns: torch.Tensor
-        self.global_columns: torch.Tensor
         columns, global_columns = musician_columns(ledger)
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("global_columns", torch.from_numpy(global_columns), persistent=False)

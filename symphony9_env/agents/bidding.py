@@ -72,7 +72,8 @@ def _predict_total(game: Game, player: int) -> Any:
     num_tiles = NUM_BOT_TILES if game.has_bot else 1
     bases = np.zeros(num_tiles, np.int64)
     for tile in range(num_tiles):
-        bases[tile] = revealed_token(game) - LOWEST_TOKEN + _bot_amount(game, tile)
+        bot = int(bot_contribution(game, game.bot_tile_set[tile])) if game.has_bot else 0
+        bases[tile] = revealed_token(game) - LOWEST_TOKEN + bot
     highest = bases.max()
     size = highest + 1 + (int(game.num_players) - 1) * MAX_CONTRIBUTION
     with_max, with_min = np.zeros((size, NUM_BIDS)), np.zeros((size, NUM_BIDS))
@@ -91,26 +92,6 @@ def _predict_total(game: Game, player: int) -> Any:
         for bid in range(NUM_BIDS - 2, -1, -1):
             with_min[total, bid] += with_min[total, bid + 1]
     return with_max, with_min
-
-
-@rule
-def _bot_amount(game: Game, tile: int) -> int:
-    """Return what the bot would contribute if it drew this tile."""
-    if not game.has_bot:
-        return 0
-    _swap_bot_tile(game, tile)
-    amount = int(bot_contribution(game))
-    _swap_bot_tile(game, tile)
-    return amount
-
-
-@rule
-def _swap_bot_tile(game: Game, tile: int) -> None:
-    """Exchange this round's bot tile with another one of the set; a second call undoes the first."""
-    for level in range(NUM_CLASSES):
-        drawn = game.bot_tiles[game.round_index, level]
-        game.bot_tiles[game.round_index, level] = game.bot_tile_set[tile, level]
-        game.bot_tile_set[tile, level] = drawn
 
 
 @rule

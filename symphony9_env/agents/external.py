@@ -17,7 +17,7 @@ message is complete in itself, so an agent needs no memory. The answer is an act
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -27,9 +27,8 @@ from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import Agent, Positions, Rows, has_ledger
 from symphony9_env.agents.message import FORMAT, AgentMessage
 from symphony9_env.agents.transports import NoAnswer, Transport
-from symphony9_env.events import Event, opening_events, see
+from symphony9_env.events import opening_events, see
 from symphony9_env.game_replay import deal_again, replay_moves
-from symphony9_env.rules.state import States
 from symphony9_env.views import describe, observation_size, seat_view
 from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.views.seat_json import seat_json
@@ -95,6 +94,8 @@ def make_message(positions: Positions, row: int) -> AgentMessage:
     view = seat_view(states, row, seat, ledger)
     observation = np.zeros(observation_size(ledger), np.float32)
     observe(states, row, seat, observation)
+    game = deal_again(states, row)
+    events = [*opening_events(game), *(one for _, _, more in replay_moves(game, positions.moves(row)) for one in more)]
     return {
         "format": FORMAT,
         "seat": seat,
@@ -103,16 +104,10 @@ def make_message(positions: Positions, row: int) -> AgentMessage:
         "rules": summarize_rules(view.num_players, bool(states["discussion"][row])),
         "text": describe(view),
         "view": seat_json(view),
-        "events": [event.as_json() for event in see(_replay_events(states, row, positions.moves(row)), seat)],
+        "events": [event.as_json() for event in see(events, seat)],
         "observation": observation.tolist(),
         "legal": {str(action): NAMES[action] for action in view.legal},
     }
-
-
-def _replay_events(states: States, row: int, moves: Sequence[int]) -> list[Event]:
-    """Return all events of the game on a row so far."""
-    game = deal_again(states, row)
-    return [*opening_events(game), *(event for _, _, events in replay_moves(game, moves) for event in events)]
 
 
 def read_answer(answer: str, legal: Collection[int]) -> int:
@@ -123,6 +118,4 @@ def read_answer(answer: str, legal: Collection[int]) -> int:
         parsed = answer
     if isinstance(parsed, dict):
         parsed = parsed.get("action")
-    if isinstance(parsed, int) and not isinstance(parsed, bool):
-        parsed = str(parsed)
-    return parse_action(parsed if isinstance(parsed, str) else answer, legal)
+    return parse_action(str(parsed) if type(parsed) in (int, str) else answer, legal)

@@ -16,7 +16,7 @@ import numpy as np
 from symphony9_env.agents.choices import choose_move
 from symphony9_env.agents.valuation import expected_deaths, next_composition_points, points_per_item, rounds_left
 from symphony9_env.compilation import rule
-from symphony9_env.rules.boards import cubes, major_patron
+from symphony9_env.rules.boards import cubes, major_patron, offset_of
 from symphony9_env.rules.scoring import CUBES_LEFT, MONEY_PER_POINT
 from symphony9_env.rules.state import BUY_8, NONE, NUM_BOARDS, NUM_MUSICIANS, TAKE_FOR_BOT, Game
 from symphony9_env.rules.tracks import fame
@@ -49,25 +49,20 @@ def estimate_composition_values(game: Game, composition_values: Any) -> None:
 @rule
 def plan_move(game: Game, composition_values: Any) -> int:
     """Return the planner's action, given the estimated values of compositions (needed while cubes can be taken)."""
-    player, coin_value = int(game.player), value_of_coin(game)
+    player, coin_value = int(game.player), (1 + COIN_GAIN_PER_ROUND * rounds_left(game)) / MONEY_PER_POINT
     kept_points = _kept_cube_points(game, player)
     cube_values = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
         if game.phase == TAKE_FOR_BOT:
             cube_values[musician] = _bot_cube_cost(game, player, musician, composition_values)
         else:
-            income = _income_value(game, musician, coin_value)
+            concert_class = fame(game, musician)  # this round's concert pays if it is of this class
+            income = CLASS_PROBABILITIES[concert_class] * int(game.income[concert_class]) * coin_value
             held = kept_points + (LATER_CONCERTS * income if rounds_left(game) > 0 else 0.0)
             cube_values[musician] = (
                 _pick_value(game, player, musician, composition_values, income + held) if game.phase <= BUY_8 else held
             )
     return choose_move(game, cube_values, coin_value)
-
-
-@rule
-def value_of_coin(game: Game) -> float:
-    """Return the value of a dollar in points."""
-    return (1 + COIN_GAIN_PER_ROUND * rounds_left(game)) / MONEY_PER_POINT
 
 
 @rule
@@ -78,13 +73,6 @@ def _kept_cube_points(game: Game, player: int) -> float:
         if game.scoring_method[musician] == CUBES_LEFT:
             points += points_per_item(game, musician, int(game.compositions[player, musician]))
     return points
-
-
-@rule
-def _income_value(game: Game, musician: int, coin_value: float) -> float:
-    """Return the expected income that this round's concert pays for a cube of this musician, in points."""
-    concert_class = fame(game, musician)
-    return CLASS_PROBABILITIES[concert_class] * int(game.income[concert_class]) * coin_value
 
 
 @rule
@@ -126,14 +114,7 @@ def _sigmoid(lead: float) -> float:
 @rule
 def _wins_tie(game: Game, player: int, board: int) -> bool:
     """Return whether a player wins a tie: he is nearer to the start player clockwise; the bot wins all ties."""
-    return board < game.num_players and _turn_of(game, player) < _turn_of(game, board)
-
-
-@rule
-def _turn_of(game: Game, player: int) -> int:
-    """Return how many seats clockwise from the start player a player sits."""
-    turn = player - int(game.start)
-    return turn if turn >= 0 else turn + int(game.num_players)
+    return board < game.num_players and offset_of(game, game.start, player) < offset_of(game, game.start, board)
 
 
 @rule

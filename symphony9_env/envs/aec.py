@@ -14,7 +14,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
-from symphony9_env.envs.spaces import action_space, observation_space, state_space
+from symphony9_env.envs.spaces import action_space, observation_space, vector_space
 from symphony9_env.events import EventBuffer
 from symphony9_env.names import agent_name
 from symphony9_env.options import (
@@ -30,10 +30,10 @@ from symphony9_env.render.render_modes import RENDER_MODES, Rendered, Renderer, 
 from symphony9_env.rewards import compute_rewards
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import DECISIONS, NONE, OVER, States, new_states
+from symphony9_env.rules.state import DECISIONS, NONE, OVER, new_states
 from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box, write_setup
-from symphony9_env.views import STATE_SIZE, observation_size, resample, seat_view
+from symphony9_env.views import STATE_FIELDS, STATE_SIZE, observation_size, resample, seat_view
 from symphony9_env.views.moves import replace_bids
 from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
@@ -91,34 +91,23 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.options = make_options(("render_mode",), **options)
         self.possible_agents = [agent_name(player) for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
-        self._states = new_states(1)
+        # The true state, hidden information included: for search, tests and tools, not for players. Only read it.
+        # Whoever writes into it, as tests do, must call `refresh` afterwards.
+        self.states = new_states(1)
         self._observation = np.zeros(observation_size(self.options.ledger), np.float32)
         self._mask = np.zeros(num_actions(self.options.variant.discussion), np.int8)
         self.waiting_mask = np.zeros_like(self._mask)  # the mask of the seats that are not to decide
         self._history: list[tuple[int, int]] = []  # (player, action)
-        self._seed: int | None = None  # of the current game; None if it was dealt by hand
+        self.game_seed: int | None = None  # None if the game was dealt by hand without a seed
         self._last_seed: int | None = None
         self._points = np.zeros(SEATS, np.int64)  # if the game ended now; updated only for shaping
         self._player = self._phase = NONE
         self.has_reset = False
         self.observation_spaces = {agent: observation_space(self.options) for agent in self.possible_agents}
         self.action_spaces = {agent: action_space(self.options) for agent in self.possible_agents}
-        self.state_space = state_space()
+        self.state_space = vector_space(STATE_FIELDS)
 
     # The current game.
-
-    @property
-    def states(self) -> States:
-        """The true state (an array of one), hidden information included: for search, tests and tools, not for players.
-
-        Only read it. Whoever writes into it, as tests do, must call `refresh` afterwards.
-        """
-        return self._states
-
-    @property
-    def game_seed(self) -> int | None:
-        """The seed of the current game; None if it was dealt by hand without one."""
-        return self._seed
 
     @property
     def history(self) -> tuple[tuple[int, int], ...]:
@@ -157,12 +146,12 @@ class RawEnv(AECEnv[str, Observation, int]):
         if not self.has_reset:
             return f"<{name}, not reset>"
         asked = "over" if self._phase == OVER else f"{self.agent_selection} to decide ({self.decision})"
-        return f"<{name}, seed {self._seed}, round {int(self._states['round_index'][0]) + 1}, {asked}>"
+        return f"<{name}, seed {self.game_seed}, round {int(self.states['round_index'][0]) + 1}, {asked}>"
 
     def record(self) -> Record:
         """Return the game so far as plain JSON data; `symphony9_env.records` reads and replays it."""
         self.require_reset("record()")
-        return make_record(self._states, self._history, self._seed)
+        return make_record(self.states, self._history, self.game_seed)
 
     def resample(self, seat: int, rng: np.random.Generator) -> Self:
         """Return a copy for search: a game that `seat` can't tell from this one, ready to be played on.
@@ -175,9 +164,9 @@ class RawEnv(AECEnv[str, Observation, int]):
         twin = copy.deepcopy(self)
         twin.render_mode = None
         twin.event_buffer = None  # it may still hold the contents of a closed hand
-        twin._seed = twin._last_seed = None  # the seed would reveal the true deal
-        twin._states = resample(self._states, seat, rng)
-        twin._history = replace_bids(twin._states, 0, self._history)
+        twin.game_seed = twin._last_seed = None  # the seed would reveal the true deal
+        twin.states = resample(self.states, seat, rng)
+        twin._history = replace_bids(twin.states, 0, self._history)
         return twin
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
@@ -193,15 +182,14 @@ class RawEnv(AECEnv[str, Observation, int]):
         if options is not None and not isinstance(options, Mapping):
             raise ValueError(f"options={options!r}; allowed: a mapping, or None")
         setup = options.get("setup") if options else None
-        if seed is not None:
-            seed = check_seed(seed)
+        seed = None if seed is None else check_seed(seed)
         if setup is not None:
-            write_setup(self._box, self._states, 0, setup)
+            write_setup(self._box, self.states, 0, setup)
         else:
             if seed is None:
                 seed = draw_seed() if self._last_seed is None else next_seed(self._last_seed)
-            deal(self._box, self._states, 0, np.uint64(seed))
-        self._seed = seed
+            deal(self._box, self.states, 0, np.uint64(seed))
+        self.game_seed = seed
         self._last_seed = self._last_seed if seed is None else seed
         self._start()
 
@@ -220,13 +208,13 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.refresh()
         if self.options.shaping:  # the deal is the baseline
             kind, unused = self.options.reward_kind, np.zeros(SEATS)
-            compute_rewards(self._states, 0, kind, 0.0, self._points, unused, unused)
+            compute_rewards(self.states, 0, kind, 0.0, self._points, unused, unused)
         if self.render_mode == "human":
             self.render()
 
     def refresh(self) -> None:
         """Derive the deciding seat, its observation and its mask from the state again."""
-        self._move_to(advance(self._states, 0, NONE, self._observation, self._mask))
+        self._move_to(advance(self.states, 0, NONE, self._observation, self._mask))
 
     def _move_to(self, where: int) -> None:
         """Select the seat that decides now; `where` is what the engine returned."""
@@ -240,30 +228,26 @@ class RawEnv(AECEnv[str, Observation, int]):
     def step(self, action: int | None) -> None:
         """Play a legal action of the deciding seat; once the game is over, remove agents with None."""
         self.require_reset("step()")
-        if self._phase == OVER:
-            self._step_after_end(action)
-            return
-        self._play(self._check_action(action))
-
-    def _step_after_end(self, action: int | None) -> None:
-        if not self.agents:
-            raise ValueError(f"action {action!r} after the game is over; legal: nothing, call reset() first")
-        if action is not None:
-            raise ValueError(f"action {action!r} after the game is over; legal: None, until all are done")
-        self._was_dead_step(action)
+        if self._phase != OVER:
+            self._play(self._check_action(action))
+        elif self.agents and action is None:
+            self._was_dead_step(action)
+        else:
+            legal = "None, until all are done" if self.agents else "nothing, call reset() first"
+            raise ValueError(f"action {action!r} after the game is over; legal: {legal}")
 
     def _check_action(self, action: Any) -> int:
         number = whole_number(action)
         if number is None:
-            raise ValueError(f"action {action!r} is no action number; {self._list_legal()}")
-        if not 0 <= number < len(self._mask):
-            raise ValueError(f"action {number} is out of range; {self._list_legal()}")
-        if not self._mask[number]:
-            raise ValueError(f"action {number} ({NAMES[number]!r}) is illegal now; {self._list_legal()}")
-        return number
-
-    def _list_legal(self) -> str:
-        return f"{self.agent_selection} may choose: {format_actions(np.flatnonzero(self._mask))}"
+            problem = f"{action!r} is no action number"
+        elif not 0 <= number < len(self._mask):
+            problem = f"{number} is out of range"
+        elif not self._mask[number]:
+            problem = f"{number} ({NAMES[number]!r}) is illegal now"
+        else:
+            return number
+        legal = format_actions(np.flatnonzero(self._mask))
+        raise ValueError(f"action {problem}; {self.agent_selection} may choose: {legal}")
 
     def _play(self, action: int) -> None:
         agent = self.agent_selection
@@ -279,7 +263,7 @@ class RawEnv(AECEnv[str, Observation, int]):
             self.render()
 
     def _advance(self, action: int) -> int:
-        arrays = (self._states, 0, action, self._observation, self._mask)
+        arrays = (self.states, 0, action, self._observation, self._mask)
         if self.event_buffer is None:
             return advance(*arrays)
         return advance_with_events(*arrays, self.event_buffer.array)
@@ -287,7 +271,7 @@ class RawEnv(AECEnv[str, Observation, int]):
     def _reward(self) -> None:
         rewards, ranks = np.zeros(SEATS), np.zeros(SEATS)
         kind, shaping = self.options.reward_kind, float(self.options.shaping)
-        compute_rewards(self._states, 0, kind, shaping, self._points, ranks, rewards)
+        compute_rewards(self.states, 0, kind, shaping, self._points, ranks, rewards)
         self.rewards = dict(zip(self.possible_agents, rewards.tolist(), strict=False))
         self._accumulate_rewards()
 
@@ -295,7 +279,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.terminations = dict.fromkeys(self.agents, True)
         self.infos = {
             agent: {"score": line.total, "rank": line.rank, "breakdown": line.breakdown}
-            for agent, line in score_sheet(self._states, 0).items()
+            for agent, line in score_sheet(self.states, 0).items()
         }
         self._deads_step_first()
 
@@ -304,18 +288,20 @@ class RawEnv(AECEnv[str, Observation, int]):
     def observe(self, agent: str) -> Observation:
         """Return what an agent may know now, in new arrays; the mask of a waiting agent is all zeros."""
         self.require_reset("observe()")
-        seat = self._seat(agent)
+        if agent not in self.possible_agents:
+            raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}")
+        seat = self.possible_agents.index(agent)
         if seat == self._player and self._phase != OVER:
             return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
         observation = np.empty_like(self._observation)
-        observe(self._states, 0, seat, observation)
+        observe(self.states, 0, seat, observation)
         return {"observation": observation, "action_mask": self.waiting_mask.copy()}
 
     def state(self) -> NDArray[np.float32]:
         """Return the complete state, hidden information included, for centralised critics; see `views.STATE_FIELDS`."""
         self.require_reset("state()")
         state = np.empty(STATE_SIZE, np.float32)
-        observe_all(self._states, 0, state)
+        observe_all(self.states, 0, state)
         return state
 
     def render(self) -> Rendered:
@@ -331,7 +317,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         return self._renderer.render(self._view(), self.render_mode)
 
     def _view(self) -> SeatView:
-        return seat_view(self._states, 0, self._player, self.options.ledger)
+        return seat_view(self.states, 0, self._player, self.options.ledger)
 
     def _repr_html_(self) -> str:
         """Render the game for notebooks, as the deciding seat sees it."""
@@ -340,12 +326,6 @@ class RawEnv(AECEnv[str, Observation, int]):
     def close(self) -> None:
         """Close the window, if one is open."""
         self._renderer.close()
-
-    def _seat(self, agent: str) -> int:
-        try:
-            return self.possible_agents.index(agent)
-        except ValueError:
-            raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}") from None
 
     def require_reset(self, use: str) -> None:
         """Raise an error if no game has been dealt yet; `use` names what needs one, such as "render()"."""

@@ -60,8 +60,7 @@ class CheckedEnv(RawEnv):
         self._cumulative_rewards[agent] = 0.0
         self.terminations = dict.fromkeys(self.agents, True)
         self.truncations = dict.fromkeys(self.agents, True)
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self.rewards[agent] = -1.0
+        self.rewards = {**dict.fromkeys(self.agents, 0.0), agent: -1.0}
         self._accumulate_rewards()
         self._deads_step_first()
 

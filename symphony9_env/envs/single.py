@@ -50,14 +50,13 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         render_mode: str | None = None,
         **options: Unpack[OptionValues],
     ) -> None:
-        check_render_mode(render_mode)
+        self.render_mode = check_render_mode(render_mode)
         self.options = make_options(("opponents", "seat", "render_mode"), **options)
         self._env = RawEnv(**options)  # without a render mode: it would render what the deciding seat sees
-        self.render_mode = render_mode
         self._renderer = Renderer(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)
         self._fixed_seat = check_seat(seat, self.options.num_players)
-        self._seat = 0
+        self.seat = 0  # the learner's in the current game
         self._has_stopped = True  # no game has been dealt, the episode is over, or an opponent has failed
         self._row = np.zeros(1, np.int64)
         self.observation_space = vector_space(observation_fields(self.options.ledger))
@@ -82,11 +81,6 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Whether the episode is over, by agent."""
         return dict.fromkeys(self._env.possible_agents, self._has_stopped)
 
-    @property
-    def seat(self) -> int:
-        """The learner's seat in the current game."""
-        return self._seat
-
     def __repr__(self) -> str:
         return repr(self._env).replace("RawEnv", f"SingleSeatEnv, learner {self._learner}")
 
@@ -100,22 +94,20 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     @property
     def _learner(self) -> str:
-        return self._env.possible_agents[self._seat]
+        return self._env.possible_agents[self.seat]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Deal a game as `raw_env` does, and play it up to the learner's first decision."""
-        if seed is not None:
-            seed = check_seed(seed)
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else check_seed(seed))
         self._env.reset(seed, options)
-        dealt = self._env.game_seed
         if self._fixed_seat is None:
+            dealt = self._env.game_seed
             drawn = int(self.np_random.integers(2**53)) if dealt is None else dealt
-            self._seat = random_seat(drawn, self.options.num_players)
+            self.seat = random_seat(drawn, self.options.num_players)
         else:
-            self._seat = self._fixed_seat
+            self.seat = self._fixed_seat
         self._play_others()
         self._show()
         return self._observe(), self._info()
@@ -138,8 +130,8 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Play the others' moves until the learner is to decide or the game is over; return the learner's reward."""
         self._has_stopped = True  # if an opponent raises an error, the learner is not to decide
         reward = 0.0
-        seats = np.array([self._seat])
-        while not self._env.terminations[self._learner] and self._env.deciding_seat != self._seat:
+        seats = np.array([self.seat])
+        while not self._env.terminations[self._learner] and self._env.deciding_seat != self.seat:
             self._env.step(int(self._opponents.decide(self._env, self._row, seats)[0]))
             reward += self._env.rewards[self._learner]
         self._has_stopped = self._env.terminations[self._learner]
@@ -149,7 +141,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._env.observe(self._learner)["observation"]
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self.action_masks(), "seat": self._seat, **self._env.infos[self._learner]}
+        return {"action_mask": self.action_masks(), "seat": self.seat, **self._env.infos[self._learner]}
 
     def render(self) -> Rendered:  # type: ignore[override]
         """Render the game as the learner sees it, in the way `raw_env` does."""
@@ -162,7 +154,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             self.render()
 
     def _view(self) -> SeatView:
-        return seat_view(self._env.states, 0, self._seat, self.options.ledger)
+        return seat_view(self._env.states, 0, self.seat, self.options.ledger)
 
     def _repr_html_(self) -> str:
         """Render the game for notebooks, as the learner sees it."""

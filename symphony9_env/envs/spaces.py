@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from symphony9_env.actions import num_actions
 from symphony9_env.options import EnvOptions
-from symphony9_env.views import STATE_FIELDS, Field, observation_fields
+from symphony9_env.views import Field, observation_fields
 
 
 def vector_space(fields: tuple[Field, ...]) -> spaces.Box:
@@ -30,8 +30,3 @@ def observation_space(options: EnvOptions) -> spaces.Dict:
 def action_space(options: EnvOptions) -> spaces.Discrete[np.int64]:
     """Return the space of the actions."""
     return spaces.Discrete(num_actions(options.variant.discussion))
-
-
-def state_space() -> spaces.Box:
-    """Return the space of the complete state."""
-    return vector_space(STATE_FIELDS)

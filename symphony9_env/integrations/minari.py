@@ -43,22 +43,15 @@ def episodes(record: Mapping[str, Any], seats: str = ALL, **options: Unpack[Opti
         raise ValueError("the record has no result: the game is not over")
     chosen = _select_agents(record, seats)
     observations: dict[str, list[Any]] = {agent: [] for agent in chosen}
-    actions: dict[str, list[int]] = {agent: [] for agent in chosen}
-    rewards: dict[str, list[float]] = {agent: [] for agent in chosen}
-    moves = iter(record["actions"])
+    rewards: dict[str, list[float]] = {agent: [] for agent in chosen}  # after each observation
     for env in replay(record, **options):
         for agent in chosen:
             if rewards[agent]:
                 rewards[agent][-1] += env.rewards[agent]
-        name = next(moves, None)
-        if name is not None and env.agent_selection in chosen:
-            agent = env.agent_selection
-            observations[agent].append(env.observe(agent))
-            actions[agent].append(number(name[1]))
-            rewards[agent].append(0.0)
-    for agent in chosen:
-        observations[agent].append(env.observe(agent))
-    return [_make_episode(record, agent, observations[agent], actions[agent], rewards[agent]) for agent in chosen]
+            if agent == env.agent_selection or env.decision == "over":
+                observations[agent].append(env.observe(agent))
+                rewards[agent].append(0.0)
+    return [_make_episode(record, agent, observations[agent], rewards[agent][:-1]) for agent in chosen]
 
 
 def _select_agents(record: Mapping[str, Any], seats: str) -> list[str]:
@@ -76,8 +69,9 @@ def _select_agents(record: Mapping[str, Any], seats: str) -> list[str]:
 
 
 def _make_episode(
-    record: Mapping[str, Any], agent: str, observations: list[Any], actions: list[int], rewards: list[float]
+    record: Mapping[str, Any], agent: str, observations: list[Any], rewards: list[float]
 ) -> EpisodeBuffer:
+    actions = [number(name) for player, name in record["actions"] if player == agent]
     last = len(actions) - 1
     return EpisodeBuffer(
         seed=record.get("seed"),

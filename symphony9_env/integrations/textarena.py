@@ -14,7 +14,6 @@ with -1 for that seat and 0 for the others. With `discussion`, an announcement m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
 import textarena as ta
@@ -23,7 +22,7 @@ from textarena.wrappers import GameMessagesAndCurrentBoardObservationWrapper
 from symphony9_env.action_parser import parse_action, parse_speech
 from symphony9_env.actions import ANNOUNCE
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.events import Event, EventBuffer, SeenEvent, opening_events, see
+from symphony9_env.events import Event, EventBuffer, opening_events, see
 from symphony9_env.names import agent_name
 from symphony9_env.options import OptionValues
 from symphony9_env.records import Record
@@ -91,20 +90,15 @@ class Symphony9TextEnv(ta.Env):
         seat = self.game.deciding_seat
         if self.state.current_player_id != seat:  # setting the same player again would reset the count of errors
             self.state.manually_set_current_player_id(seat)
-        board = describe(self._view(seat)) + more
-        self.state.add_observation(board, ta.ObservationType.GAME_BOARD, to_id=seat)
+        self.state.add_observation(describe(self._view(seat)) + more, ta.ObservationType.GAME_BOARD, to_id=seat)
 
     def _narrate(self, events: list[Event], speech: str = "") -> None:
         """Tell every seat what it may see of the events of a move, and the words said with an announcement."""
         for seat in range(self.state.num_players):
-            message = self._describe_events(see(events, seat), speech)
-            self.state.add_observation(message, ta.ObservationType.GAME_ACTION_DESCRIPTION, to_id=seat)
-
-    def _describe_events(self, events: Sequence[SeenEvent], speech: str) -> str:
-        lines = [format_line(line, self.state.num_players) for line in log_lines(events)]
-        if speech:  # the first line is the announcement
-            lines[0] += f' and says: "{speech[:MAX_SPEECH]}"'
-        return "\n".join(lines)
+            lines = [format_line(line, self.state.num_players) for line in log_lines(see(events, seat))]
+            if speech:  # the first line is the announcement
+                lines[0] += f' and says: "{speech[:MAX_SPEECH]}"'
+            self.state.add_observation("\n".join(lines), ta.ObservationType.GAME_ACTION_DESCRIPTION, to_id=seat)
 
     def _continue(self) -> None:
         if self.game.states["phase"][0] == OVER:
@@ -114,8 +108,7 @@ class Symphony9TextEnv(ta.Env):
             self._ask()
 
     def _end(self, rewards: dict[int, float], reason: str) -> None:
-        by_seat = {seat: float(rewards.get(seat, 0.0)) for seat in range(self.state.num_players)}
-        self.state.set_game_outcome(by_seat, reason)
+        self.state.set_game_outcome({seat: rewards.get(seat, 0.0) for seat in range(self.state.num_players)}, reason)
 
     def _view(self, seat: int) -> SeatView:
         return seat_view(self.game.states, 0, seat, self.game.options.ledger)

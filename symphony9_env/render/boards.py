@@ -33,6 +33,7 @@ _SCORE_LINE: Final = 26
 _CUBES_HEIGHT: Final = 60  # the least height of a board's line for drawing its cubes one by one, in two rows
 _MOST_CUBES: Final = 10
 _OTHER_POINTS: Final = ("furniture", "money", "last works", "total")
+_POINTS_WIDTH: Final = _PURSE / len(_OTHER_POINTS)
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,8 @@ def _draw_board(drawing: Drawing, line: Box, board: Board, columns: _Columns, vi
 
 def _draw_name(drawing: Drawing, line: Box, board: Board, view: SeatView) -> None:
     left = line.x + 14
-    notes = ["you"] if board.name == view.name else []
-    notes += ["starts"] if board.name == view.start_player else []
-    notes += ["decides"] if board.name == view.to_decide else []
+    roles = {"you": view.name, "starts": view.start_player, "decides": view.to_decide}
+    notes = [note for note, name in roles.items() if name == board.name]
     middle = line.middle - (9 if notes else 0)
     draw_text(drawing, left, middle, board.name, 15, INK, bold=True, fit=76)
     if board.name == view.start_player:
@@ -136,11 +136,9 @@ def _draw_scores(drawing: Drawing, box: Box, lines: Mapping[str, Points], column
     heading = "Final score" if view.score_sheet else "Your points if the game ended now"
     drawing.add(Line((box.x + 8, box.y), (box.right - 8, box.y), FAINT))
     draw_text(drawing, box.x + 14, box.y + 15, heading, 14, INK, bold=True)
-    width = _PURSE / len(_OTHER_POINTS)
     for column, source in enumerate(_OTHER_POINTS):
-        draw_text(
-            drawing, columns.purse + (column + 0.5) * width, box.y + 16, source, 11, FAINT, "middle", fit=width - 4
-        )
+        middle = columns.purse + (column + 0.5) * _POINTS_WIDTH
+        draw_text(drawing, middle, box.y + 16, source, 11, FAINT, "middle", fit=_POINTS_WIDTH - 4)
     for row, (player, line) in enumerate(lines.items()):
         line_box = Box(box.x, box.y + 28 + row * _SCORE_LINE, box.width, _SCORE_LINE)
         _draw_score_line(drawing, line_box, player, line, columns, view)
@@ -156,11 +154,10 @@ def _draw_score_line(drawing: Drawing, box: Box, player: str, line: Points, colu
     draw_text(drawing, box.x + 14, box.middle, name, 14, INK, bold=won or player == view.name, fit=_NAMES - 6)
     for row, musician in enumerate(view.musicians):
         _draw_points(drawing, columns.middle(row), box.middle, line.breakdown[musician.name], columns.width)
-    width = _PURSE / len(_OTHER_POINTS)
-    others = (*(line.breakdown[name.replace(" ", "_")] for name in _OTHER_POINTS[:-1]), line.total)
-    for column, value in enumerate(others):
-        is_total = column == len(others) - 1
-        _draw_points(drawing, columns.purse + (column + 0.5) * width, box.middle, value, width, is_total)
+    others = {**line.breakdown, "total": line.total}
+    for column, source in enumerate(_OTHER_POINTS):
+        middle, value = columns.purse + (column + 0.5) * _POINTS_WIDTH, others[source.replace(" ", "_")]
+        _draw_points(drawing, middle, box.middle, value, _POINTS_WIDTH, bold=source == "total")
 
 
 def _draw_points(drawing: Drawing, x: float, middle: float, value: float, room: float, bold: bool = False) -> None:

@@ -77,11 +77,10 @@ def _draw_tokens(drawing: Drawing, box: Box, view: SeatView) -> None:
         value = view.budget_seen[number - 1] if number <= len(view.budget_seen) else None
         now = number == view.round and view.score_sheet is None
         draw_token(drawing, box.x + 18 + 37 * (number - 1), box.y + 36, 15, value, now)
-    left = sorted(view.budget_left, reverse=True)
     start = box.right - 22 * len(BUDGET_TOKENS)
     never = len(BUDGET_TOKENS) - NUM_ROUNDS
     draw_text(drawing, start, box.y + 8, f"not shown yet ({never} never are)", 12, FAINT, fit=box.right - start)
-    for index, value in enumerate(left):
+    for index, value in enumerate(sorted(view.budget_left, reverse=True)):
         draw_token(drawing, start + 11 + 22 * index, box.y + 36, 10, value)
 
 

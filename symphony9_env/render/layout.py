@@ -53,17 +53,14 @@ def _draw_question(drawing: Drawing, box: Box, view: SeatView) -> None:
     is_asked = view.to_decide == view.name
     ground, ink = (ACCENT, "#ffffff") if is_asked else (PALETTE["shade"], INK)
     drawing.add(Rectangle(box.x, box.y, box.width, box.height, ground, radius=8))
-    head, text = ("Your decision:", _describe_question(view)) if is_asked else ("", _describe_waiting(view))
+    pending = f" ({view.pending} left)" if view.pending > 1 else ""
+    question = f"{QUESTIONS[view.decision]}{pending}"
+    head, text = ("Your decision:", question) if is_asked else ("", _describe_waiting(view))
     left = box.x + 16
     if head:
         draw_text(drawing, left, box.middle, head, 15, ink, bold=True, fit=112)
         left += 122
     draw_text(drawing, left, box.middle, text, 15, ink, bold=not head, fit=box.right - 16 - left)
-
-
-def _describe_question(view: SeatView) -> str:
-    left = f" ({view.pending} left)" if view.pending > 1 else ""
-    return f"{QUESTIONS[view.decision]}{left}"
 
 
 def _describe_waiting(view: SeatView) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.render.drawing import Anchor, Circle, Drawing, Line, Polygon, Primitive, Rectangle, Text
+from symphony9_env.render.drawing import Anchor, Circle, Drawing, Line, Polygon, Primitive, Text
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -62,27 +62,24 @@ def _paint(brush: Any, shape: Primitive) -> None:
         _paint_text(brush, shape)
         return
     width = max(1, round(shape.stroke_width * _FINE))
+    # Pillow draws strokes inside the shape; ours, like SVG's, are half outside.
+    edge = shape.stroke_width / 2 if shape.stroke else 0.0
     if isinstance(shape, Line):
         brush.line([_scale(shape.start), _scale(shape.end)], shape.stroke, width)
-        return
-    if isinstance(shape, Polygon):
+    elif isinstance(shape, Polygon):
         corners = [_scale(point) for point in shape.points]
         brush.polygon(corners, shape.fill)
         if shape.stroke:
             brush.line([*corners, *corners[:2]], shape.stroke, width, joint="curve")
-        return
-    # Pillow draws strokes inside the shape; ours, like SVG's, are half outside.
-    edge = shape.stroke_width / 2 if shape.stroke else 0.0
-    if isinstance(shape, Circle):
+    elif isinstance(shape, Circle):
         box = _pillow_box(shape.x - shape.radius, shape.y - shape.radius, 2 * shape.radius, 2 * shape.radius, edge)
         brush.ellipse(box, shape.fill, shape.stroke, width)
-        return
-    assert isinstance(shape, Rectangle)
-    box = _pillow_box(shape.x, shape.y, shape.width, shape.height, edge)
-    if shape.radius:
-        brush.rounded_rectangle(box, (shape.radius + edge) * _FINE, shape.fill, shape.stroke, width)
     else:
-        brush.rectangle(box, shape.fill, shape.stroke, width)
+        box = _pillow_box(shape.x, shape.y, shape.width, shape.height, edge)
+        if shape.radius:
+            brush.rounded_rectangle(box, (shape.radius + edge) * _FINE, shape.fill, shape.stroke, width)
+        else:
+            brush.rectangle(box, shape.fill, shape.stroke, width)
 
 
 def _paint_text(brush: Any, label: Text) -> None:

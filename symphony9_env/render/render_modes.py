@@ -25,8 +25,7 @@ _reported: set[str] = set()  # reasons for printing text that were reported alre
 def check_render_mode(mode: str | None) -> str | None:
     """Return a render mode, or raise a ValueError."""
     if mode is not None and mode not in RENDER_MODES:
-        allowed = ", ".join(repr(name) for name in (None, *RENDER_MODES))
-        raise ValueError(f"render_mode={mode!r}; allowed: {allowed}")
+        raise ValueError(f"render_mode={mode!r}; allowed: {', '.join(map(repr, (None, *RENDER_MODES)))}")
     return mode
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from symphony9_env.render.drawing import Circle, Drawing, Line, Polygon, Primitive, Rectangle, Text
+from symphony9_env.render.drawing import Circle, Drawing, Line, Primitive, Rectangle, Text
 from symphony9_env.render.theme import FONT
 
 _NEARLY_FULL: Final = 0.85  # part of the largest width from which text is squeezed, as the reader's font may be wider
@@ -40,7 +40,6 @@ def _element(shape: Primitive) -> str:
         return f"<rect{position}{_number_attributes(rx=shape.radius) if shape.radius else ''}{paint}/>"
     if isinstance(shape, Circle):
         return f"<circle{_number_attributes(cx=shape.x, cy=shape.y, r=shape.radius)}{paint}/>"
-    assert isinstance(shape, Polygon)
     corners = " ".join(f"{_format_number(x)},{_format_number(y)}" for x, y in shape.points)
     return f'<polygon points="{corners}"{paint}/>'
 

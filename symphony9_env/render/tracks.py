@@ -66,11 +66,14 @@ def draw_tracks(drawing: Drawing, box: Box, view: SeatView) -> None:
     _draw_header(drawing, box)
     height = (box.height - _HEAD - 6) / len(view.musicians)
     longest = max(7, *(len(musician.uncovered) + len(musician.ahead) for musician in view.musicians))
+    width = (_SPACES[1] - _SPACES[0]) / longest
     for row, musician in enumerate(view.musicians):
         line = Box(box.x, box.y + _HEAD + row * height, box.width, height)
         drawing.add(Line((box.x + 8, line.y), (box.right - 8, line.y), PALETTE["line"]))
         _draw_musician(drawing, line, musician)
-        _draw_spaces(drawing, line, musician, longest)
+        for index, space in enumerate(list_spaces(musician)):
+            box_of_space = Box(line.x + _SPACES[0] + index * width, line.middle - 18, width - 5, 36)
+            _draw_space(drawing, box_of_space, musician.name, space)
         _draw_tile(drawing, line, musician, view.boards[0].compositions[row], view.points.breakdown[musician.name])
 
 
@@ -103,29 +106,18 @@ def _draw_musician(drawing: Drawing, line: Box, musician: Musician) -> None:
     draw_text(drawing, line.x + _REPUTATION, line.middle, str(musician.reputation), 22, INK, "middle", bold=True)
 
 
-def _draw_spaces(drawing: Drawing, line: Box, musician: Musician, longest: int) -> None:
-    width = (_SPACES[1] - _SPACES[0]) / longest
-    for index, space in enumerate(list_spaces(musician)):
-        _draw_space(
-            drawing, Box(line.x + _SPACES[0] + index * width, line.middle - 18, width - 5, 36), musician.name, space
-        )
-
-
 def _draw_space(drawing: Drawing, box: Box, musician: str, space: Space) -> None:
-    colour = MARKS[musician].colour
+    colour, middle, text = MARKS[musician].colour, box.x + box.width / 2, str(space.reputation)
     if space.is_current:
         drawing.add(Rectangle(box.x, box.y, box.width, box.height, fade(colour, 0.75), colour, 2.5, radius=4))
+        draw_text(drawing, middle, box.middle, text, 18, INK, "middle", bold=True)
     elif space.is_covered:
         drawing.add(Rectangle(box.x, box.y, box.width, box.height, PALETTE["card"], fade(FAINT, 0.4), radius=4))
+        draw_text(drawing, box.x + 15, box.middle, text, 18, INK, "middle")
+        _draw_cubes(drawing, Box(box.x + 26, box.y, box.width - 29, box.height), musician, space.cubes)
     else:
         drawing.add(Rectangle(box.x, box.y, box.width, box.height, PALETTE["shade"], radius=4))
-    ink = INK if space.is_current or space.is_covered else fade(FAINT, 0.3)
-    if not space.is_covered:
-        middle = box.x + box.width / 2
-        draw_text(drawing, middle, box.middle, str(space.reputation), 18, ink, "middle", bold=space.is_current)
-        return
-    draw_text(drawing, box.x + 15, box.middle, str(space.reputation), 18, ink, "middle")
-    _draw_cubes(drawing, Box(box.x + 26, box.y, box.width - 29, box.height), musician, space.cubes)
+        draw_text(drawing, middle, box.middle, text, 18, fade(FAINT, 0.3), "middle")
 
 
 def _draw_cubes(drawing: Drawing, box: Box, musician: str, count: int) -> None:

@@ -64,24 +64,29 @@ def award_compositions(game: Game, events: Any) -> None:
 
 
 @rule
-def seat_of_turn(game: Game, turn: int) -> int:
-    """Return the seat whose turn it is, counted clockwise from this round's start player."""
-    seat = int(game.start) + turn  # no remainder: a division would cost more than the rest of a simple move
-    return seat if seat < game.num_players else seat - int(game.num_players)
+def seat_at(game: Game, seat: int, offset: int) -> int:
+    """Return the player's seat at an offset from a seat, clockwise."""
+    found = int(seat) + offset  # no remainder: a division would cost more than the rest of a simple move
+    return found if found < game.num_players else found - int(game.num_players)
+
+
+@rule
+def offset_of(game: Game, seat: int, player: int) -> int:
+    """Return how far clockwise from a seat a player sits."""
+    offset = int(player) - int(seat)
+    return offset if offset >= 0 else offset + int(game.num_players)
 
 
 @rule
 def major_patron(game: Game, musician: int) -> int:
     """Return who has most cubes; in a tie the bot, else whoever is nearest to the start player clockwise."""
     patron, most = NONE, 0
-    if game.has_bot:
-        bot = game.num_players
-        if cubes(game, bot, musician) > most:
-            patron, most = bot, cubes(game, bot, musician)
     for turn in range(game.num_players):
-        player = seat_of_turn(game, turn)
+        player = seat_at(game, game.start, turn)
         if cubes(game, player, musician) > most:
             patron, most = player, cubes(game, player, musician)
+    if game.has_bot and cubes(game, game.num_players, musician) >= max(most, 1):
+        patron = int(game.num_players)
     return patron
 
 
@@ -92,15 +97,6 @@ def has_furniture(game: Game, player: int) -> bool:
         if game.furniture[player, token]:
             return True
     return False
-
-
-@rule
-def num_furniture_sold(game: Game, player: int) -> int:
-    """Return how many tokens a player has sold; one paid into a concert counts as sold (R14)."""
-    sold = 0
-    for token in range(NUM_FURNITURE):
-        sold += 1 - game.furniture[player, token]
-    return sold
 
 
 @rule

@@ -57,7 +57,7 @@ def open_hands(game: Game, events: Any) -> None:
         emit(events, game, HAND_OPENED, player, NONE, game.contribution[player], game.contribution_token[player])
     if game.has_bot:
         bot = game.num_players
-        game.contribution[bot] = bot_contribution(game)
+        game.contribution[bot] = bot_contribution(game, game.bot_tiles[game.round_index])
         total += game.contribution[bot]
         emit(events, game, HAND_OPENED, bot, NONE, game.contribution[bot], NONE)
     game.total = total
@@ -102,23 +102,17 @@ def is_success(game: Game) -> bool:
 
 
 @rule
-def bot_contribution(game: Game) -> int:
-    """Return the bot's share, by the fame of the colour it has most cubes of.
+def bot_contribution(game: Game, tile: Any) -> int:
+    """Return the bot's share by a tile: the amount for the fame of the colour it has most cubes of.
 
     For tied colours that is the lowest of their amounts, and without cubes the one for low fame (R10).
     """
-    bot = game.num_players
-    most = 0
+    most, amount = 0, tile[LOW]
     for musician in range(game.num_musicians):
-        most = max(most, cubes(game, bot, musician))
-    if most == 0:
-        return game.bot_tiles[game.round_index, LOW]
-    amount = NONE
-    for musician in range(game.num_musicians):
-        if cubes(game, bot, musician) == most:
-            offered = game.bot_tiles[game.round_index, fame(game, musician)]
-            if amount == NONE or offered < amount:
-                amount = offered
+        held = cubes(game, game.num_players, musician)
+        offered = tile[fame(game, musician)]
+        if held > most or (held == most > 0 and offered < amount):
+            most, amount = held, offered
     return amount
 
 
@@ -143,15 +137,6 @@ def gave_most(game: Game, player: int) -> bool:
 
 
 @rule
-def gave_least(game: Game, player: int) -> bool:
-    """Return whether a player gave least, or tied for it; the bot does not count (R6)."""
-    for other in range(game.num_players):
-        if game.contribution[other] < game.contribution[player]:
-            return False
-    return True
-
-
-@rule
 def wins_bonus(game: Game, player: int, concert_class: int) -> bool:
     """Return whether a player wins the bonus of a concert of this class."""
     return game.outcome == concert_class and gave_most(game, player)
@@ -159,10 +144,10 @@ def wins_bonus(game: Game, player: int, concert_class: int) -> bool:
 
 @rule
 def is_punished(game: Game, player: int) -> bool:
-    """Return whether a player is to blame for a failed concert."""
+    """Return whether a player is to blame for a failed concert; the bot does not count (R6)."""
     if game.outcome == TOO_MUCH:
         return gave_most(game, player)
-    return game.outcome == TOO_LITTLE and gave_least(game, player)
+    return game.outcome == TOO_LITTLE and game.contribution[player] == game.contribution[: game.num_players].min()
 
 
 @rule

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import FURNITURE_POINTS, MUSICIANS, SCORING_METHODS
-from symphony9_env.rules.boards import num_cubes, num_furniture_sold
+from symphony9_env.rules.boards import num_cubes
 from symphony9_env.rules.state import NUM_FURNITURE, NUM_LEVELS, NUM_MUSICIANS, SIXTHS, Game
 
 # A score sheet's columns: each musician's scoring tile, then the rest.
@@ -43,15 +43,6 @@ def num_tiles(game: Game, board: int) -> int:
 
 
 @rule
-def num_dead(game: Game) -> int:
-    """Return how many musicians are dead."""
-    dead = 0
-    for musician in range(game.num_musicians):
-        dead += game.dead[musician]
-    return dead
-
-
-@rule
 def num_colours(game: Game, player: int) -> int:
     """Return how many colours a player's compositions have."""
     colours = 0
@@ -80,11 +71,11 @@ def count_for_tile(game: Game, player: int, musician: int) -> int:
     if method == PERFORMERS:
         return game.num_performers
     if method == DEAD_MUSICIANS:
-        return num_dead(game)
+        return game.dead.sum()
     if method == CUBES_LEFT:
         return num_cubes(game, player)
     if method == FURNITURE_SOLD:
-        return num_furniture_sold(game, player)
+        return NUM_FURNITURE - game.furniture[player].sum()  # what was paid into a concert counts as sold (R14)
     if method == COLOURS:
         return num_colours(game, player)
     if method == PAIRS:

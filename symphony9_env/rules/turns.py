@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from symphony9_env.compilation import rule
-from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes, seat_of_turn
+from symphony9_env.rules.boards import award_compositions, has_furniture, merge_piles, num_cubes, seat_at
 from symphony9_env.rules.concert import (
     is_punished,
     is_success,
@@ -55,7 +55,7 @@ def next_decision(game: Game, events: Any) -> None:
     """Go on to the next seat that has something to decide, and do what happens between the phases on the way."""
     while game.phase != OVER:
         while game.turn < game.num_players:
-            game.player = seat_of_turn(game, int(game.turn))
+            game.player = seat_at(game, game.start, int(game.turn))
             game.pending = num_decisions(game, game.player)
             if game.pending > 0:
                 return

@@ -88,16 +88,13 @@ def _describe_payments(events: list[SeenEvent]) -> list[str]:
 
 def _event_lines(event: SeenEvent, performers: list[str]) -> list[LogLine]:
     if event.kind == "round_started":
-        start = _line("move", event.board, "is the start player")
-        return [_line("round", None, f"Round {event.amount}"), start]
+        return [_line("round", None, f"Round {event.amount}"), _line("move", event.board, "is the start player")]
     if event.kind == "concert_resolved":
         return [_line("concert", None, _describe_concert(event, performers))]
-    if event.kind in _PUBLIC_TEXTS:
-        kind, describe = _PUBLIC_TEXTS[event.kind]
-        return [_line(kind, event.board, describe(event))]
-    if event.kind in _MOVE_TEXTS:
-        return [_line("move", event.player, _MOVE_TEXTS[event.kind](event))]
-    return []  # performers are named with the concert; bonuses and penalties show in the moves that follow
+    if event.kind not in _TEXTS:
+        return []  # performers are named with the concert; bonuses and penalties show in the moves that follow
+    kind, describe = _TEXTS[event.kind]
+    return [_line(kind, event.player if kind == "move" else event.board, describe(event))]
 
 
 def _line(kind: str, seat: int | None, text: str) -> LogLine:
@@ -135,18 +132,15 @@ def _describe_concert(event: SeenEvent, performers: list[str]) -> str:
     return f"Total {event.amount}: a {event.outcome} class concert by {names}"
 
 
-_MOVE_TEXTS: Final[dict[str, Callable[[SeenEvent], str]]] = {
-    "cube_taken": _describe_taking,
-    "passed": lambda event: _PASSES[event.phase],
-    "furniture_sold": lambda event: f"sells furniture for ${event.amount}",
-    "amount_announced": lambda event: f"announces ${event.amount}",
-    "hand_closed": lambda event: "closes a hand",
-    "cube_kept": lambda event: f"keeps a {_title(event)} cube: low class bonus",
-    "cube_discarded": lambda event: f"gives up a {_title(event)} cube: the concert failed",
-}
-
-# The kind of line and its text, for events other than moves.
-_PUBLIC_TEXTS: Final[dict[str, tuple[str, Callable[[SeenEvent], str]]]] = {
+# The kind of line and its text, by the kind of event.
+_TEXTS: Final[dict[str, tuple[str, Callable[[SeenEvent], str]]]] = {
+    "cube_taken": ("move", _describe_taking),
+    "passed": ("move", lambda event: _PASSES[event.phase]),
+    "furniture_sold": ("move", lambda event: f"sells furniture for ${event.amount}"),
+    "amount_announced": ("move", lambda event: f"announces ${event.amount}"),
+    "hand_closed": ("move", lambda event: "closes a hand"),
+    "cube_kept": ("move", lambda event: f"keeps a {_title(event)} cube: low class bonus"),
+    "cube_discarded": ("move", lambda event: f"gives up a {_title(event)} cube: the concert failed"),
     "composition_awarded": ("composition", _describe_award),
     "budget_revealed": ("token", lambda event: f"The royal budget: {format_token(event.amount or 0)}"),
     "hand_opened": ("gave", _describe_hand),

@@ -29,7 +29,8 @@ def resample_hidden(game: Game, seat: int, stream: Any) -> None:
         _resample_bot_tiles(game, mix(skip_draws(stream, 1)))
     for player in range(game.num_players):
         if is_hand_hidden(game, seat, player):
-            _resample_hand(game, player, stream)
+            hand = draw_member(stream, 2 + player, legal_hands(game, player))
+            close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
 
 
 @rule
@@ -56,13 +57,6 @@ def _resample_bot_tiles(game: Game, stream: Any) -> None:
             game.bot_tiles[round_index, level] = game.bot_tile_set[tile, level]
 
 
-@rule
-def _resample_hand(game: Game, player: int, stream: Any) -> None:
-    """Draw a legal hand uniformly."""
-    hand = draw_member(stream, 2 + player, legal_hands(game, player))
-    close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
-
-
 @entry
 def resample_game(states: Any, index: int, seat: int, stream: Any) -> None:
     """Draw again, in place, everything that `seat` can't know of game `index`, from a random stream (uint64)."""
@@ -79,6 +73,3 @@ def resample(game: States, seat: int, rng: np.random.Generator) -> States:
         raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}")
     resample_game(copy, 0, seat, rng.integers(2**64, dtype=np.uint64))
     return copy
-
-
-__all__ = ["resample", "resample_game", "resample_hidden"]

@@ -10,7 +10,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from symphony9_env.components import FURNITURE_POINTS, FURNITURE_VALUES, scoring_method
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views.choices import ChoiceJson, describe_choice
-from symphony9_env.views.seat import Board, SeatView
+from symphony9_env.views.seat import SeatView
 from symphony9_env.views.text import QUESTIONS
 
 _JsonT = TypeVar("_JsonT")
@@ -190,7 +190,10 @@ def position_json(view: SeatView) -> PositionJson:
         to_decide=view.deciding_seat,
         bot_tiles_seen=[list(tile) for tile in view.bot_tiles_seen],
         musicians=[_copy_fields(MusicianJson, musician) for musician in view.musicians],
-        boards=[_board_json(board) for board in sorted(view.boards, key=lambda board: board.seat)],
+        boards=[
+            _copy_fields(BoardJson, board, last_contribution=_hand_json(board.last_contribution))
+            for board in sorted(view.boards, key=lambda board: board.seat)
+        ],
         score_sheet=None if sheet is None else [_copy_fields(ScoreLineJson, line) for line in sheet.values()],
     )
 
@@ -199,10 +202,6 @@ def own_json(view: SeatView) -> OwnJson:
     """Return what only this seat knows."""
     points = _copy_fields(PointsJson, view.points)
     return _copy_fields(OwnJson, view.boards[0], hand=_hand_json(view.hand), points=points)
-
-
-def _board_json(board: Board) -> BoardJson:
-    return _copy_fields(BoardJson, board, last_contribution=_hand_json(board.last_contribution))
 
 
 def _hand_json(hand: tuple[int, int | None] | None) -> HandJson | None:

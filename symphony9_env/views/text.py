@@ -41,9 +41,9 @@ def describe(view: SeatView) -> str:
         _format_tracks(view),
         _format_boards(view),
         _describe_own(view),
+        _format_score_sheet(view.score_sheet) if view.score_sheet else _describe_decision(view),
     ]
-    parts.append(_format_score_sheet(view) if view.score_sheet else _describe_decision(view))
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(parts)
 
 
 def _describe_round(view: SeatView) -> str:
@@ -63,13 +63,12 @@ def _describe_concert(view: SeatView) -> str:
     ]
     if view.outcome is not None:
         lines.append(_describe_last_concert(view))
-    if said := [f"{board.name} ${board.announced}" for board in view.boards if board.announced is not None]:
-        lines.append("Announced: " + ", ".join(said) + ".")
-    if closed := [board.name for board in view.boards if board.has_closed_hand]:
-        lines.append("Closed hands: " + ", ".join(closed) + ".")
-    if kept := [f"{board.name} {board.kept}" for board in view.boards if board.kept is not None]:
-        lines.append("Cubes kept as low class bonus: " + ", ".join(kept) + ".")
-    return "\n".join(lines)
+    lists = {
+        "Announced": [f"{board.name} ${board.announced}" for board in view.boards if board.announced is not None],
+        "Closed hands": [board.name for board in view.boards if board.has_closed_hand],
+        "Cubes kept as low class bonus": [f"{board.name} {board.kept}" for board in view.boards if board.kept],
+    }
+    return "\n".join([*lines, *(f"{title}: {', '.join(items)}." for title, items in lists.items() if items)])
 
 
 def _describe_last_concert(view: SeatView) -> str:
@@ -126,12 +125,8 @@ def _describe_own(view: SeatView) -> str:
     if view.score_sheet is None:
         parts = ", ".join(f"{source} {points:g}" for source, points in view.points.breakdown.items() if points)
         lines.append(f"Your points if the game ended now: {round(view.points.total, 2):g} ({parts}).")
-    lines.append("What the scoring tiles count: " + ", ".join(_describe_tile(one) for one in view.musicians) + ".")
-    return "\n".join(lines)
-
-
-def _describe_tile(musician: Musician) -> str:
-    return f"{musician.name} {musician.scoring_tile} ({scoring_method(musician.scoring_tile)})"
+    tiles = [f"{one.name} {one.scoring_tile} ({scoring_method(one.scoring_tile)})" for one in view.musicians]
+    return "\n".join([*lines, f"What the scoring tiles count: {', '.join(tiles)}."])
 
 
 def _describe_decision(view: SeatView) -> str:
@@ -142,14 +137,13 @@ def _describe_decision(view: SeatView) -> str:
     return f"{asked}\nLegal actions: {format_actions(view.legal)}."
 
 
-def _format_score_sheet(view: SeatView) -> str:
-    assert view.score_sheet is not None
-    sources = list(view.points.breakdown)
+def _format_score_sheet(sheet: Mapping[str, ScoreLine]) -> str:
+    sources = next(iter(sheet.values())).breakdown
     lines = [f"{'final score':12} " + " ".join(f"{source:>10}" for source in (*sources, "total"))]
-    for player, line in view.score_sheet.items():
+    for player, line in sheet.items():
         cells = [*line.breakdown.values(), line.total]
         lines.append(f"{player:12} " + " ".join(f"{round(cell, 2):>10g}" for cell in cells))
-    return "\n".join([*lines, f"{describe_winners(view.score_sheet)}."])
+    return "\n".join([*lines, f"{describe_winners(sheet)}."])
 
 
 def describe_winners(sheet: Mapping[str, ScoreLine]) -> str:
@@ -175,10 +169,8 @@ def _format_hand(hand: tuple[int, int | None] | None) -> str:
 
 
 def _format_furniture(values: tuple[int, ...] | None) -> str:
-    if not values:
-        return "none"
     points = dict(zip(FURNITURE_VALUES, FURNITURE_POINTS, strict=True))
-    return ", ".join(f"${value} ({points[value]} points)" for value in values)
+    return ", ".join(f"${value} ({points[value]} points)" for value in values or ()) or "none"
 
 
 def format_token(value: int) -> str:

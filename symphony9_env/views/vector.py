@@ -11,6 +11,7 @@ import numpy as np
 from symphony9_env.actions import MAX_CONTRIBUTION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.components import MAX_REPUTATION, MAX_SPACES, PLAYER_COUNTS, SCORING_METHODS
+from symphony9_env.rules.boards import offset_of, seat_at
 from symphony9_env.rules.state import (
     NONE,
     NUM_BOARDS,
@@ -92,8 +93,14 @@ def _encode_common(game: Game, out: Any) -> None:
     out[_ROUND + int(game.round_index)] = _ONE
     out[_DECISION + int(game.phase)] = _ONE
     out[_PENDING] = game.pending * _PER_PENDING
-    _encode_ranking_and_tiles(game, out)
-    _encode_budget(game, out)
+    for musician in range(game.num_musicians):
+        out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
+        out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
+    for round_index in range(num_tokens_shown(game)):
+        kind = (int(game.budget[round_index]) - _LOWEST_TOKEN) // _TOKEN_STEP
+        out[_BUDGET_SEEN + kind] += _PER_SEEN
+        if round_index == game.round_index:
+            out[_BUDGET_TOKEN + kind] = _ONE
     out[_SUCCESSES] = game.num_successes * _PER_ROUND
     out[_PERFORMERS] = game.num_performers * _PER_PERFORMER
     if game.outcome != NONE:
@@ -105,56 +112,32 @@ def _encode_common(game: Game, out: Any) -> None:
 def _encode_musicians(game: Game, out: Any) -> None:
     """Encode tracks and ranking, always of all six: loops of a fixed length compile to better code."""
     for musician in range(NUM_MUSICIANS):
-        out[_REPUTATION + musician] = _f4(game.reputation[musician]) * _PER_REPUTATION
-    for musician in range(NUM_MUSICIANS):
-        out[_SENIORITY + musician] = _f4(game.num_uncovered[musician]) * _PER_SPACE
-    for musician in range(NUM_MUSICIANS):
         out[_PLACE + musician] = _f4(NUM_MUSICIANS - game.rank[musician]) * _PER_PLACE
-    for musician in range(NUM_MUSICIANS):
-        out[_DEAD + musician] = game.dead[musician]
-    for musician in range(NUM_MUSICIANS):
-        out[_CUBES_LEFT + musician] = _f4(game.cubes_left[musician]) * _PER_TRACK_CUBE
+    _copy(game.reputation, NUM_MUSICIANS, out, _REPUTATION, _PER_REPUTATION)
+    _copy(game.num_uncovered, NUM_MUSICIANS, out, _SENIORITY, _PER_SPACE)
+    _copy(game.dead, NUM_MUSICIANS, out, _DEAD, _ONE)
+    _copy(game.cubes_left, NUM_MUSICIANS, out, _CUBES_LEFT, _PER_TRACK_CUBE)
     _spread(game.ahead_reputation, out, _AHEAD_REPUTATION, _PER_REPUTATION)
     _spread(game.ahead_cubes, out, _AHEAD_CUBES, _PER_TRACK_CUBE)
 
 
 @rule
-def _spread(source: Any, out: Any, start: int, unit: Any) -> None:
-    """Write a whole field. The bound is odd on purpose: a loop of known length is unrolled rather than vectorised."""
-    for spot in range(min(len(source), len(out) - start)):
+def _copy(source: Any, length: int, out: Any, start: int, unit: Any) -> None:
+    """Write a field, or one seat's part of it."""
+    for spot in range(length):
         out[start + spot] = _f4(source[spot]) * unit
 
 
 @rule
-def _encode_ranking_and_tiles(game: Game, out: Any) -> None:
-    for musician in range(game.num_musicians):
-        out[_FAME + NUM_CLASSES * musician + fame(game, musician)] = _ONE
-        out[_SCORING + _NUM_METHODS * musician + int(game.scoring_method[musician])] = _ONE
-
-
-@rule
-def _encode_budget(game: Game, out: Any) -> None:
-    for round_index in range(num_tokens_shown(game)):
-        kind = (int(game.budget[round_index]) - _LOWEST_TOKEN) // _TOKEN_STEP
-        out[_BUDGET_SEEN + kind] += _PER_SEEN
-        if round_index == game.round_index:
-            out[_BUDGET_TOKEN + kind] = _ONE
+def _spread(source: Any, out: Any, start: int, unit: Any) -> None:
+    """Write a whole field. The bound is odd on purpose: a loop of known length is unrolled rather than vectorised."""
+    _copy(source, min(len(source), len(out) - start), out, start, unit)
 
 
 @rule
 def board_at(game: Game, seat: int, offset: int) -> int:
     """Return the board at an offset from a seat: the seat itself first, then clockwise; the bot after the players."""
-    if offset >= game.num_players:
-        return offset
-    board = seat + offset
-    return board if board < game.num_players else board - int(game.num_players)
-
-
-@rule
-def offset_of(game: Game, seat: int, player: int) -> int:
-    """Return how far clockwise from a seat a player sits."""
-    offset = int(player) - seat
-    return offset if offset >= 0 else offset + int(game.num_players)
+    return seat_at(game, seat, offset) if offset < game.num_players else offset
 
 
 @rule
@@ -180,8 +163,7 @@ def _encode_hand(game: Game, seat: int, offset: int, out: Any, hand: int, hand_t
 @rule
 def _encode_actions(game: Game, board: int, offset: int, out: Any) -> None:
     """Encode what is public of what a player or the bot did in this round and in the last concert."""
-    for token in range(NUM_FURNITURE):
-        out[_SALES + NUM_FURNITURE * offset + token] = game.sales[board, token]
+    _copy(game.sales[board], NUM_FURNITURE, out, _SALES + NUM_FURNITURE * offset, _ONE)
     if game.announced[board] != NONE:
         out[_ANNOUNCED + 2 * offset] = _ONE
         out[_ANNOUNCED + 2 * offset + 1] = game.announced[board] * _PER_BID
@@ -195,17 +177,13 @@ def _encode_actions(game: Game, board: int, offset: int, out: Any) -> None:
 def _encode_boards(game: Game, seat: int, out: Any) -> None:
     """Encode the observer's money and furniture and everybody's board, always four: an absent board is zeros."""
     out[_MONEY] = min(game.money[seat], MONEY_SHOWN) * _PER_MONEY
-    for token in range(NUM_FURNITURE):
-        out[_FURNITURE + token] = game.furniture[seat, token]
+    _copy(game.furniture[seat], NUM_FURNITURE, out, _FURNITURE, _ONE)
     for offset in range(NUM_BOARDS):
         board = board_at(game, seat, offset)
         row = NUM_MUSICIANS * offset
-        for musician in range(NUM_MUSICIANS):
-            out[_EARLIER + row + musician] = _f4(game.earlier_cubes[board, musician]) * _PER_CUBE
-        for musician in range(NUM_MUSICIANS):
-            out[_NEW + row + musician] = _f4(game.new_cubes[board, musician]) * _PER_CUBE
-        for musician in range(NUM_MUSICIANS):
-            out[_COMPOSITIONS + row + musician] = _f4(game.compositions[board, musician]) * _PER_TILE
+        _copy(game.earlier_cubes[board], NUM_MUSICIANS, out, _EARLIER + row, _PER_CUBE)
+        _copy(game.new_cubes[board], NUM_MUSICIANS, out, _NEW + row, _PER_CUBE)
+        _copy(game.compositions[board], NUM_MUSICIANS, out, _COMPOSITIONS + row, _PER_TILE)
         out[_CONTRIBUTION + offset] = game.contribution[board] * _PER_BID
 
 
@@ -215,8 +193,7 @@ def _encode_ledger(game: Game, seat: int, out: Any) -> None:
     for offset in range(1, game.num_players):
         other = board_at(game, seat, offset)
         out[_OTHERS_MONEY + offset - 1] = min(game.money[other], MONEY_SHOWN) * _PER_MONEY
-        for token in range(NUM_FURNITURE):
-            out[_OTHERS_FURNITURE + NUM_FURNITURE * (offset - 1) + token] = game.furniture[other, token]
+        _copy(game.furniture[other], NUM_FURNITURE, out, _OTHERS_FURNITURE + NUM_FURNITURE * (offset - 1), _ONE)
 
 
 @rule
@@ -246,9 +223,6 @@ def observe_all(states: Any, index: int, out: Any) -> None:
     encode(game, 0, out)
     for offset in range(game.num_players):
         _encode_hand(game, offset, offset, out, _ALL_HANDS, _ALL_HAND_TOKENS)
+    _copy(game.budget, NUM_ROUNDS, out, _ALL_BUDGET, _PER_TOKEN)
     for round_index in range(NUM_ROUNDS):
-        out[_ALL_BUDGET + round_index] = game.budget[round_index] * _PER_TOKEN
-        if game.has_bot:
-            for level in range(NUM_CLASSES):
-                spot = NUM_CLASSES * round_index + level
-                out[_ALL_BOT_TILES + spot] = game.bot_tiles[round_index, level] * _PER_BID
+        _copy(game.bot_tiles[round_index], NUM_CLASSES, out, _ALL_BOT_TILES + NUM_CLASSES * round_index, _PER_BID)

@@ -21,10 +21,8 @@ from symphony9_env.rules.state import (
     DISCUSS,
     NONE,
     NUM_BOARDS,
-    NUM_CLASSES,
     NUM_FURNITURE,
     NUM_MUSICIANS,
-    NUM_ROUNDS,
     OVER,
     Game,
 )
@@ -67,12 +65,8 @@ def hide_unknown(game: Game, seat: int) -> None:
         if is_hand_hidden(game, seat, player):
             game.hand[player] = 0
             game.hand_token[player] = NONE
-    for round_index in range(num_tokens_shown(game), NUM_ROUNDS):
-        game.budget[round_index] = 0
-    if game.has_bot:
-        for round_index in range(num_bot_tiles_shown(game), NUM_ROUNDS):
-            for level in range(NUM_CLASSES):
-                game.bot_tiles[round_index, level] = 0
+    game.budget[num_tokens_shown(game) :] = 0
+    game.bot_tiles[num_bot_tiles_shown(game) :] = 0
 
 
 @wrapping_rule

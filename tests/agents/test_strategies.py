@@ -14,6 +14,7 @@ from symphony9_env.agents import bidding, choices, valuation
 from symphony9_env.agents.strategies import STRATEGIES, scripted_rows
 from symphony9_env.compilation import as_recarray
 from symphony9_env.components import MUSICIANS
+from symphony9_env.rules.concert import bot_contribution
 from symphony9_env.rules.state import BUY_4, CONTRIBUTE, NONE, SELL_LAST, game_at, new_states
 from symphony9_env.scores import score_sheet
 from tests.scenarios import at_concert, bids, deal, give, play, play_until, set_state
@@ -126,7 +127,8 @@ def test_the_predicted_totals_are_the_sums_of_the_predicted_contributions(num_pl
         as_python(bidding._predict_bid, env, rival, predicted)
         assert predicted.sum() == pytest.approx(1)
         predictions.append(predicted)
-    amounts = [as_python(bidding._bot_amount, env, tile) for tile in range(3)] if num_players == 2 else [0]
+    tiles = env.states["bot_tile_set"][0] if num_players == 2 else ()
+    amounts = [int(as_python(bot_contribution, env, tile)) for tile in tiles] or [0]
     most, least = np.zeros_like(with_max), np.zeros_like(with_min)
     for amount in amounts:
         for given in product(range(bidding.NUM_BIDS), repeat=num_players - 1):
