@@ -210,4 +210,5 @@ TARGETS: Final = (
     Target("agent-answers", _open_answers),
     Target("function-answers", _open_message),
     Target("process-output", _open_process),
+    Target("http-responses", _open_http),
 )

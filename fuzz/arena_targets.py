@@ -1,0 +1,79 @@
+"""Targets: the folders of tournaments and benchmarks that are continued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fuzz.agent_targets import sandbox
+from fuzz.mutations import fill_folder, mutate_files, pack_files, unpack_files
+from fuzz.target import Harness, Target, must_work
+from symphony9_env import agents
+from symphony9_env.arena.benchmark import Benchmark
+from symphony9_env.arena.report import make_report
+from symphony9_env.arena.tournament import Tournament
+from symphony9_env.options import Variant
+
+
+def _pack_folder(folder: Path, *names: str) -> bytes:
+    return pack_files({name: (folder / name).read_bytes() for name in names})
+
+
+@contextmanager
+def _open_tournament(folder: Path) -> Iterator[Harness]:
+    run = folder / "run"
+
+    def make_tournament() -> Tournament:
+        players = [agents.make(name, seed=1) for name in ("random", "greedy")]
+        return Tournament(players, Variant(num_players=2), str(run), seed=3, num_records=0)
+
+    with sandbox():
+        tournament = make_tournament()
+        tournament.play(8)
+        tournament.folder.close()
+    examples = [_pack_folder(run, "games.csv", "tournament.json")]
+
+    def read(data: bytes) -> None:
+        fill_folder(run, data)
+        tournament = make_tournament()
+        try:
+            with must_work():
+                if tournament.num_played:
+                    make_report({**tournament.results(), "command": ""}, tournament.games(), [])
+                tournament.play(tournament.num_played + 1)
+        finally:
+            tournament.folder.close()
+
+    with sandbox():
+        yield Harness(examples, mutate_files, read)
+
+
+@contextmanager
+def _open_benchmark(folder: Path) -> Iterator[Harness]:
+    run = folder / "run"
+
+    def make_benchmark() -> Benchmark:
+        return Benchmark("2p", "random", run, lite=True, timeout=1.0)
+
+    with sandbox(), make_benchmark() as benchmark:
+        benchmark.play()
+    contents = unpack_files(_pack_folder(run, "games.jsonl", "benchmark.json"))
+    lines = contents["games.jsonl"].splitlines(keepends=True)
+    examples = [pack_files({**contents, "games.jsonl": b"".join(lines[:count])}) for count in (0, 3, len(lines))]
+
+    def read(data: bytes) -> None:
+        fill_folder(run, data)
+        with make_benchmark() as benchmark, must_work():
+            if len(benchmark.outcomes) >= len(lines) - 2:
+                benchmark.run()
+
+    with sandbox():
+        yield Harness(examples, mutate_files, read)
+
+
+TARGETS: Final = (
+    Target("tournament-folder", _open_tournament),
+    Target("benchmark-folder", _open_benchmark),
+)
