@@ -42,7 +42,7 @@ from symphony9_env.arena.benchmark_games import (
 )
 from symphony9_env.arena.console import format_interval, format_percent, format_table, show_progress
 from symphony9_env.arena.ratings import win_rate
-from symphony9_env.arena.settings_file import check_settings, read_settings
+from symphony9_env.arena.settings_file import check_settings, read_games, read_settings
 from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.files import append_text, lock_folder, make_folder, write_text
@@ -124,7 +124,7 @@ class Benchmark:
 
     def _read_outcomes(self) -> list[GameOutcome]:
         """Return the games played so far; raise a ValueError if the folder holds another evaluation."""
-        text = self._file.read_text(encoding="utf-8") if self._file.exists() else ""
+        text = read_games(self._file)
         complete = text[: text.rfind("\n") + 1]
         file = self.out / "benchmark.json"
         check_settings(file, self.settings, self._file, has_games=bool(complete), what="evaluation")
@@ -237,7 +237,7 @@ def verify(folder: Path) -> str:
         raise ValueError(f"{file}: does not hold results by {PROTOCOL}")
     options, salt = TASKS[results["task"]], results.get("salt")
     games = folder / "games.jsonl"
-    outcomes = read_outcomes(games.read_text(encoding="utf-8"), games)
+    outcomes = read_outcomes(read_games(games), games)
     num_games = results.get("games")
     if num_games not in (LITE_GAMES, GAMES) or len(outcomes) != num_games * len(OPPONENTS):
         raise ValueError(f"{games}: has {len(outcomes)} games; {file} is of {num_games!r} against each opponent")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -93,8 +94,9 @@ def read_outcomes(text: str, file: Path) -> list[GameOutcome]:
 def _check(outcome: GameOutcome, number: int) -> GameOutcome:
     """Return a game that was read; raise a ValueError or TypeError if it can't be one."""
     bytes(outcome.moves if isinstance(outcome.moves, list) else "no list")  # accepts numbers from 0 to 255 only
-    is_number = isinstance(outcome.win_share, float) and isinstance(outcome.score, float | None)
-    if outcome.game != number or len(bytes.fromhex(outcome.key)) != KEY_LENGTH // 2 or not is_number:
+    is_share = isinstance(outcome.win_share, float) and 0 <= outcome.win_share <= 1
+    is_score = outcome.score is None or (isinstance(outcome.score, float) and math.isfinite(outcome.score))
+    if outcome.game != number or len(bytes.fromhex(outcome.key)) != KEY_LENGTH // 2 or not is_share or not is_score:
         raise ValueError
     return outcome
 

@@ -1,4 +1,4 @@
-"""The settings of a tournament or an evaluation in its folder: what may not change once a game has been played."""
+"""What a tournament and an evaluation have in their folders: settings that may not change, and a file of the games."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 from symphony9_env.files import read_bytes, write_text
 
 MAX_SETTINGS_BYTES: Final = 1 << 20
+MAX_GAMES_BYTES: Final = 1 << 30  # about two million games
 
 
 def check_settings(file: Path, settings: dict[str, Any], games: Path, *, has_games: bool, what: str) -> None:
@@ -36,6 +37,16 @@ def read_settings(file: Path, what: str) -> dict[str, Any]:
     if not isinstance(stored, dict):
         raise folder_error(file.parent, f"{file.name} does not hold the settings of a {what}")
     return stored
+
+
+def read_games(file: Path) -> str:
+    """Return the text of a file of games, empty if there is none; raise a ValueError if it can't be read."""
+    try:
+        return read_bytes(file, MAX_GAMES_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise folder_error(file.parent, f"{file.name} can't be read ({error})") from None
 
 
 def folder_error(folder: Path, reason: str) -> ValueError:

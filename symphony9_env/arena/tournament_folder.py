@@ -13,8 +13,10 @@ import io
 import os
 from typing import Any, Final
 
+import numpy as np
+
 from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, CsvRow
-from symphony9_env.arena.settings_file import check_settings, folder_error
+from symphony9_env.arena.settings_file import check_settings, folder_error, read_games
 from symphony9_env.files import append_text, lock_folder, make_folder, write_text
 
 TEXT_COLUMNS: Final = frozenset({"agent", *(f"outcome_{number}" for number in ROUNDS)})
@@ -40,7 +42,7 @@ class Folder:
 
     def _open(self) -> list[CsvRow]:
         """Return the rows of the games so far, after a check of the settings."""
-        text = self.games.read_text() if self.games.exists() else ""
+        text = read_games(self.games)
         has_games = not _format_csv([], header=True).startswith(text)
         check_settings(self.path / "tournament.json", self.settings, self.games, has_games=has_games, what="tournament")
         return self._read_games(text)
@@ -48,14 +50,26 @@ class Folder:
     def _read_games(self, text: str) -> list[CsvRow]:
         """Return the rows of all complete games; remove the rest from the file."""
         complete = text[: text.rfind("\n") + 1]
-        rows = [_parse_row(row) for row in csv.DictReader(io.StringIO(complete)) if None not in row.values()]
         num_seats = self.settings["num_players"]
+        reader = csv.DictReader(io.StringIO(complete))
+        try:
+            rows = [self._check_row(_parse_row(row)) for row in reader]
+        except (ValueError, TypeError, csv.Error):
+            raise folder_error(self.path, f"games.csv, line {reader.line_num}: not a row of a game") from None
         kept = rows[: len(rows) // num_seats * num_seats]
         if [row["game"] for row in kept] != [index // num_seats for index in range(len(kept))]:
             raise folder_error(self.path, "games.csv does not hold the games in order from 0; it was changed")
         if not text or text != complete or kept != rows:
             write_text(self.games, _format_csv(kept, header=True))
         return kept
+
+    def _check_row(self, row: CsvRow) -> CsvRow:
+        """Return a row that was read; raise a ValueError or TypeError if results can't be computed from it."""
+        numbers = [value for name, value in row.items() if name not in TEXT_COLUMNS and value is not None]
+        is_known = row["agent"] in self.settings["agents"] and row["rank"] in range(1, self.settings["num_players"] + 1)
+        if not is_known or not 0 <= row["win_share"] <= 1 or not np.isfinite(numbers).all():
+            raise ValueError
+        return row
 
     def add(self, rows: list[CsvRow]) -> None:
         """Append the rows of games; they are on disk when this returns."""
@@ -64,7 +78,12 @@ class Folder:
 
 
 def _parse_row(row: dict[str, str]) -> CsvRow:
-    """Convert the numbers of a row; an empty cell becomes None."""
+    """Convert the numbers of a row; an empty cell becomes None.
+
+    Raise a ValueError if the row was read with too few or too many cells.
+    """
+    if set(row) != set(COLUMNS) or None in row.values():
+        raise ValueError
     return {name: value if name in TEXT_COLUMNS else float(value) if value else None for name, value in row.items()}
 
 

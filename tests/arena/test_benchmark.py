@@ -172,6 +172,9 @@ def test_forfeited_games_can_be_verified(tmp_path: Path) -> None:
         ({"game": 7}, "line 2 is not game 1"),
         ({"key": "xyz"}, "line 2 is not game 1"),
         ({"more": 1}, "line 2 is not game 1"),
+        ({"win_share": 2.0}, "line 2 is not game 1"),
+        ({"win_share": float("nan")}, "line 2 is not game 1"),
+        ({"score": float("inf")}, "line 2 is not game 1"),
     ],
 )
 def test_a_changed_game_is_found(tmp_path: Path, change: dict[str, object], reason: str) -> None:
@@ -182,6 +185,15 @@ def test_a_changed_game_is_found(tmp_path: Path, change: dict[str, object], reas
     file.write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(ValueError, match=reason):
         benchmark.verify(tmp_path)
+
+
+def test_a_games_file_that_is_no_text_is_refused_with_its_name(tmp_path: Path) -> None:
+    evaluate("greedy", tmp_path, salt=SALT)
+    (tmp_path / "games.jsonl").write_bytes(b"\x91\n")
+    with pytest.raises(ValueError, match=r"games\.jsonl can't be read"):
+        benchmark.verify(tmp_path)
+    with pytest.raises(ValueError, match=r"games\.jsonl can't be read"):
+        evaluate("greedy", tmp_path, salt=SALT)
 
 
 def test_another_move_of_an_opponent_is_found(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,45 @@ def test_a_games_file_that_was_changed_is_refused(tmp_path: Path, capsys: pytest
     file.write_text(lines[0] + "".join(lines[3:]))
     assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
     assert "games.csv does not hold the games in order" in capsys.readouterr().err
+
+
+def change_cell(column: str, value: str) -> Callable[[bytes], bytes]:
+    def change(text: bytes) -> bytes:
+        rows = [line.split(b",") for line in text.splitlines()]
+        rows[2][rows[0].index(column.encode())] = value.encode()
+        return b"\n".join(b",".join(row) for row in rows) + b"\n"
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-200] + b"\x80" + text[-200:],
+        lambda text: text.replace(b"\n", b",1\n").replace(b",1\n", b"\n", 1),  # a cell too many in every row
+        lambda text: text.rsplit(b",", 1)[0] + b"\n",  # a cell too few in the last row
+        change_cell("agent", "nobody"),
+        change_cell("rank", "3"),
+        change_cell("rank", ""),
+        change_cell("win_share", "nan"),
+        change_cell("win_share", "-1"),
+        change_cell("score", "inf"),
+        change_cell("score", "many"),
+    ],
+)
+def test_a_damaged_row_is_refused_in_one_line_that_names_the_file(
+    change: Callable[[bytes], bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(tmp_path / "t")
+    file = tmp_path / "t" / "games.csv"
+    damaged = change(file.read_bytes())
+    file.write_bytes(damaged)
+    capsys.readouterr()
+    assert run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")])) == 2
+    error = capsys.readouterr().err
+    assert "games.csv" in error
+    assert error.count("\n") == 1
+    assert file.read_bytes() == damaged
 
 
 def test_a_policy_that_was_replaced_is_another_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
