@@ -1,6 +1,7 @@
 """Cut the power at random moments, and check that nothing is lost that a program had reported as saved.
 
     sudo .venv/bin/python -m tools.power_cuts training --cuts 100
+    sudo .venv/bin/python -m tools.power_cuts tournament --cuts 100
 
 The program works on a file system of its own: ext4 in an image file, mounted through a loop device. At random moments
 it is paused and the image is copied. The copy contains what had reached the disk, as after a power cut, but nothing
@@ -32,7 +33,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from symphony9_env import records
 from symphony9_env.agents import load_policy
+from symphony9_env.arena import tournament
+from symphony9_env.arena.games_csv import CsvRow
+from symphony9_env.arena.tournament_folder import Folder
+from symphony9_env.options import Variant
 from training import train
 from training.callbacks import TrainingCallback
 from training.checkpoints import RunFolder, resume
@@ -102,7 +108,50 @@ def check_training(folder: Path, saved: int | None) -> str:
     return ""
 
 
-SCENARIOS: Final = {"training": Scenario(work_on_training, check_training)}
+# Tournaments.
+
+
+def open_tournament(folder: Path) -> tournament.Tournament:
+    """Open the tournament in a folder, or begin it."""
+    players = tournament.make_agents(["random", "greedy"], 2, seed=1, num_threads=1)
+    return tournament.Tournament(players, Variant(num_players=2), str(folder / "run"), seed=1)
+
+
+def work_on_tournament(folder: Path, report: Report) -> None:
+    """Play games in short batches, and report how many are counted as finished after each."""
+    add = Folder.add
+
+    def add_and_report(self: Folder, rows: list[CsvRow]) -> None:
+        add(self, rows)
+        report(len(self.rows) // 2)
+
+    Folder.add = add_and_report  # type: ignore[method-assign]
+    tournament.BATCH_SECONDS = 0.02  # type: ignore[misc]
+    open_tournament(folder).play(10**9)
+
+
+def check_tournament(folder: Path, saved: int | None) -> str:
+    """Continue the tournament, and compare its first games with those of one that was not stopped."""
+    continued = open_tournament(folder)
+    num_played = continued.num_played
+    if num_played < (saved or 0):
+        return f"continued after {num_played} games; {saved} were saved"
+    continued.play(num_played + 2)
+    continued.results()
+    straight = open_tournament(folder / "straight")
+    straight.play(40)
+    num_compared = 2 * min(straight.num_played, continued.num_played)
+    if straight.folder.rows[:num_compared] != continued.folder.rows[:num_compared]:
+        return "games.csv differs from that of a tournament without a stop"
+    for path in sorted((continued.folder.path / "records").glob("*.json")):
+        list(records.replay(records.load(path)))
+    return ""
+
+
+SCENARIOS: Final = {
+    "training": Scenario(work_on_training, check_training),
+    "tournament": Scenario(work_on_tournament, check_tournament),
+}
 
 
 # The file system.
