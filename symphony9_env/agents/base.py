@@ -178,7 +178,9 @@ def hash_source(code: Any) -> str:
 def _list_modules(folder: Path) -> set[Path]:
     """Return the files of the modules that were imported from a folder, without installed ones and this package's."""
     modules = [module for name, module in list(sys.modules.items()) if not name.startswith("symphony9_env")]
-    found = {Path(file).resolve() for module in modules if (file := getattr(module, "__file__", None))}
+    # Modules that load themselves late may have anything as attributes, so attributes are not asked for.
+    files = [getattr(module, "__dict__", {}).get("__file__") for module in modules]
+    found = {Path(file).resolve() for file in files if isinstance(file, str)}
     inside = {path: path.relative_to(folder).parts for path in found if path.is_relative_to(folder)}
     is_installed = folder.name == "site-packages"
     return {path for path, parts in inside.items() if not is_installed and "site-packages" not in parts}

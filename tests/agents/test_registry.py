@@ -8,6 +8,7 @@ import runpy
 import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -375,3 +376,16 @@ def test_which_names_are_external() -> None:
     outside = ["a.b:c", "a:b.c", "x/y.py:c", "C:\\x\\y.py:c", "stdio:x y", "stdio:", "http://x", "https://x?a=b"]
     outside += [f"mine={name}" for name in outside]
     assert [name for name in outside if agents.is_external(name)] == outside
+
+
+def test_modules_with_odd_attributes_do_not_hide_a_change_of_an_agent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OddModule(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            return object()
+
+    monkeypatch.setitem(sys.modules, "odd_module", OddModule("odd_module"))
+    before = agents.make("five.py:decide", seed=0).fingerprint(2)
+    Path("five.py").write_text(FIVE_LINES + "# changed\n")
+    assert agents.make("five.py:decide", seed=0).fingerprint(2) != before
