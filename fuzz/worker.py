@@ -71,14 +71,21 @@ def measure_memory() -> int:
     return used if sys.platform == "darwin" else used * 1024
 
 
-def limit_memory() -> None:
+@contextmanager
+def limit_memory() -> Iterator[None]:
     """Let an attempt to reserve far more memory than is used now fail; only Linux supports that."""
-    if sys.platform == "linux":
-        import resource
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
 
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        limit = pages * resource.getpagesize() + MAX_ADDRESS_SPACE
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MAX_ADDRESS_SPACE, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 class Run:
@@ -99,16 +106,16 @@ class Run:
             for example in harness.examples:  # this also compiles what the target needs, which watching would slow down
                 if (reason := run_input(harness, example)) is not None:
                     raise SystemExit(f"{self.name}: a valid example is refused: {reason}")
-            limit_memory()
             inputs = Inputs(harness, self._seed)
             end = time.monotonic() + seconds
-            while time.monotonic() < end and self.counts["inputs"] < num_inputs:
-                data = inputs.next()
-                (self._out / "current").write_bytes(data)
-                faulthandler.dump_traceback_later(DEADLINE_SECONDS, exit=True)
-                self._run_one(harness, data, inputs, coverage)
-                faulthandler.cancel_dump_traceback_later()
-                self._report()
+            with limit_memory():
+                while time.monotonic() < end and self.counts["inputs"] < num_inputs:
+                    data = inputs.next()
+                    (self._out / "current").write_bytes(data)
+                    faulthandler.dump_traceback_later(DEADLINE_SECONDS, exit=True)
+                    self._run_one(harness, data, inputs, coverage)
+                    faulthandler.cancel_dump_traceback_later()
+                    self._report()
         self._report(is_last=True)
 
     def _run_one(self, harness: Any, data: bytes, inputs: Inputs, coverage: Coverage) -> None:
