@@ -12,7 +12,7 @@ from symphony9_env.web.table_store import TableStore
 from tests.web.browser import chromium
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # Playwright occupies the event loop of the thread as long as it runs
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
