@@ -45,15 +45,18 @@ def test_a_table_with_short_choices_does_not_wait_behind_tables_with_long_ones()
 
     async def run() -> None:
         workers = Workers(1)
-        slow = [asyncio.create_task(play(workers, f"slow {number}", 0.02, 3)) for number in range(10)]
+        slow = [asyncio.create_task(play(workers, f"slow {number}", 0.02, 100)) for number in range(10)]
         await asyncio.sleep(0.05)
         await play(workers, "quick", 0, 10)
-        await asyncio.gather(*slow)
+        for task in slow:
+            task.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
 
     asyncio.run(run())
-    # First come, first served would put ten long choices between two of the quick table's: all that are left.
+    # First come, first served puts ten long choices between two of the quick table's, 90 in all; half of that is
+    # the limit, because a busy machine delays the quick table's next request.
     first, last = order.index("quick"), len(order) - 1 - order[::-1].index("quick")
-    assert last - first + 1 - 10 < 20
+    assert last - first + 1 - 10 < 45
 
 
 def test_the_error_of_a_choice_reaches_whoever_waits_for_it_and_the_thread_goes_on() -> None:
