@@ -1,4 +1,4 @@
-"""Targets: the folders of tournaments and benchmarks that are continued."""
+"""Targets: the folders of tournaments and benchmarks that are continued, and of benchmarks that are verified."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuzz.agent_targets import sandbox
 from fuzz.mutations import fill_folder, mutate_files, pack_files, unpack_files
 from fuzz.target import Harness, Target, must_work
 from symphony9_env import agents
-from symphony9_env.arena.benchmark import Benchmark
+from symphony9_env.arena.benchmark import Benchmark, verify
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.tournament import Tournament
 from symphony9_env.options import Variant
@@ -73,7 +73,23 @@ def _open_benchmark(folder: Path) -> Iterator[Harness]:
         yield Harness(examples, mutate_files, read)
 
 
+@contextmanager
+def _open_results(folder: Path) -> Iterator[Harness]:
+    run = folder / "run"
+    with sandbox(), Benchmark("2p", "random", run, lite=True, timeout=1.0) as benchmark:
+        benchmark.run()
+    examples = [_pack_folder(run, "results.json", "games.jsonl")]
+
+    def read(data: bytes) -> None:
+        fill_folder(run, data)
+        verify(run)
+
+    with sandbox():
+        yield Harness(examples, mutate_files, read)
+
+
 TARGETS: Final = (
     Target("tournament-folder", _open_tournament),
     Target("benchmark-folder", _open_benchmark),
+    Target("benchmark-results", _open_results),
 )

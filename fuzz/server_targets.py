@@ -1,4 +1,4 @@
-"""Targets: the folder of a web server, and the requests of visitors and of the host."""
+"""Targets: the folder of a web server, the requests of visitors and of the host, and what they send to WebSockets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final
 
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from fuzz.agent_targets import sandbox
 from fuzz.mutations import (
@@ -124,20 +125,25 @@ class _Server:
         table = self.store.create({"seats": _SEATS, "seed": 1})
         self.tokens = {"HOST": self.store.host_token, "SEAT": str(table.seats[0].token)}
 
-    def send(self, request: dict[str, Any]) -> Any:
-        """Send a request and return the response."""
+    def client(self) -> TestClient:
+        """Return the client of the server, which is started again when it has many tables."""
         if self._client is None or len(self.store.tables) > 20:
             self.start()
         assert self._client is not None
+        return self._client
+
+    def send(self, request: dict[str, Any]) -> Any:
+        """Send a request and return the response."""
+        client = self.client()
         token = self.tokens.get(request["token"], request["token"])
         headers = {"authorization": f"Bearer {token}", **request["headers"]}
         content = request.get("raw", json.dumps(request["body"])).encode("latin-1")
         try:
             encoded = {name: value.encode()[:9_000] for name, value in headers.items()}
-            sent = self._client.build_request(request["method"], request["path"], headers=encoded, content=content)
+            sent = client.build_request(request["method"], request["path"], headers=encoded, content=content)
         except Exception:  # the client itself refuses it, so no server would see it
             raise ValueError("not a request") from None
-        return self._client.send(sent)
+        return client.send(sent)
 
     def stop(self) -> None:
         """Stop the server."""
@@ -165,7 +171,46 @@ def _open_requests(folder: Path) -> Iterator[Harness]:
     server.stop()
 
 
+# Messages to a WebSocket: a JSON list of texts, and of objects with bytes. "SEAT" stands for a valid token.
+_MESSAGES: Final = (["SEAT"], ["SEAT", "again"])
+
+
+def _mutate_messages(data: bytes, rng: Random) -> bytes:
+    messages = json.loads(data)
+    at = rng.randrange(len(messages) + 1)
+    text = rng.choice(("SEAT", "HOST", *TEXTS, mutate_text(b"SEAT token", rng).decode("utf-8", "replace")))
+    messages[at : at + rng.randrange(2)] = [rng.choice((text, {"bytes": text}))]
+    return json.dumps(messages[:50]).encode()
+
+
+@contextmanager
+def _open_sockets(folder: Path) -> Iterator[Harness]:
+    server = _Server(folder)
+
+    def read(data: bytes) -> None:
+        with server.client().websocket_connect("/api/seat/events") as socket:
+            for message in json.loads(data):
+                if isinstance(message, str):
+                    socket.send_text(server.tokens.get(message, message))
+                else:
+                    socket.send_bytes(message["bytes"].encode())
+            try:
+                answer = socket.receive_text()
+            except WebSocketDisconnect as error:
+                if not 4400 <= error.code < 4500:
+                    raise Misbehaved(f"closed with {error.code}: {error.reason}") from error
+                raise ValueError(f"{error.code} {error.reason}") from None
+        with must_work():
+            assert json.loads(answer)["turn"] == 0
+            assert server.store.host_token not in answer
+
+    with sandbox():
+        yield Harness([json.dumps(messages).encode() for messages in _MESSAGES], _mutate_messages, read)
+    server.stop()
+
+
 TARGETS: Final = (
     Target("server-folder", _open_folder),
     Target("server-requests", _open_requests),
+    Target("server-sockets", _open_sockets),
 )

@@ -168,9 +168,9 @@ def main() -> None:
         return
     data = chosen.replay.read_bytes()
     with tempfile.TemporaryDirectory() as folder, TARGETS[chosen.target].open(Path(folder)) as harness:
-        limit_memory()
         faulthandler.dump_traceback_later(DEADLINE_SECONDS, exit=True)
-        reason = run_input(harness, data)
+        with limit_memory():
+            reason = run_input(harness, data)
     print("accepted" if reason is None else f"refused: {reason}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from speed import aec, events, peers, profile, rounds, search, server, start, throughput, training
+from speed import aec, events, openspiel, peers, profile, rounds, search, server, start, throughput, training
 from symphony9_env import symphony9_v0
 
 
@@ -69,6 +69,18 @@ def test_searches_count_their_playouts() -> None:
     assert search.make_openspiel_workload("kuhn_poker")() == search.PLAYOUTS
 
 
+def test_states_of_openspiel_are_cloned_described_and_resampled() -> None:
+    workloads = openspiel.make_workloads()
+    assert {name.split(", ")[0] for name in workloads} == {
+        "move", "clone", "information state string", "resampled state"
+    }  # fmt: skip
+    for name, workload in workloads.items():
+        if "symphony9" in name:
+            assert workload() >= 50, name
+    table = openspiel.format_rates({name: [2.0] for name in workloads})
+    assert len(table.splitlines()) == len(workloads) + 1
+
+
 def test_the_profile_measures_the_parts_of_a_step() -> None:
     times = profile.measure(num_games=8, rounds=4)
     assert {"whole step", "sampling", "rules", "observation", "legality"} <= set(times)
@@ -86,7 +98,7 @@ def test_two_checkouts_are_compared_in_processes_of_their_own(tmp_path: Path) ->
         events.compare(tmp_path, rounds=1, seconds=0.01)
 
 
-@pytest.mark.parametrize("module", [aec, events, profile, search, start, throughput, training])
+@pytest.mark.parametrize("module", [aec, events, openspiel, profile, search, start, throughput, training])
 def test_every_measurement_has_help(
     module: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

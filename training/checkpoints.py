@@ -23,7 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sb3_contrib import MaskablePPO
 
 from symphony9_env import files
+from symphony9_env.agents.policy import check_values
 from training.config import Settings, parse_settings_json
+from training.network import export_weights, make_card
 from training.progress import Row, check_rows
 from training.vec_env import SelfPlayVecEnv
 
@@ -176,6 +178,7 @@ def _restore(checkpoint: Checkpoint, model: MaskablePPO, env: SelfPlayVecEnv) ->
     state, optimizer = checkpoint.state, model.policy.optimizer
     check_tensors("policy", state["policy"], model.policy.state_dict())
     model.policy.load_state_dict(state["policy"])
+    check_values(make_card(checkpoint.settings, {}), export_weights(model.policy))
     _check_optimizer(state["optimizer"], list(model.policy.parameters()))
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state["optimizer"]})
     starts = np.frombuffer(state["episode_starts"], np.uint8)

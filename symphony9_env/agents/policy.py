@@ -77,7 +77,7 @@ def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> N
     """Write a policy file atomically; `weights` must have the names and shapes of `card.shapes()`."""
     _check_card(card)
     _check_shapes(card, {name: (str(values.dtype), values.shape) for name, values in weights.items()})
-    _check_values(card, weights)
+    check_values(card, weights)
     description = json.dumps(
         {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
     )
@@ -114,7 +114,7 @@ def _load(path: Path) -> tuple[Card, Weights]:
         raise ValueError(f"can't be read: {error.strerror or error}") from None
     except (SafetensorError, TypeError, MemoryError) as error:
         raise ValueError(f"is not a policy, or is damaged or truncated ({shorten(str(error))})") from None
-    _check_values(card, weights)
+    check_values(card, weights)
     if metadata.get("hash") != _hash(weights, metadata["policy"]):
         raise ValueError("is damaged: its content does not match its hash")
     return card, weights
@@ -211,7 +211,7 @@ def _check_shapes(card: Card, found: dict[str, tuple[str, tuple[int, ...]]]) -> 
         raise ValueError(f"has an unknown {show(unknown[0])}; needed: {', '.join(shapes)}")
 
 
-def _check_values(card: Card, weights: Weights) -> None:
+def check_values(card: Card, weights: Weights) -> None:
     """Raise a ValueError unless the network computes finite numbers with these weights."""
     for name, values in weights.items():
         if not np.isfinite(values).all():

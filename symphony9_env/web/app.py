@@ -318,7 +318,7 @@ async def _send_changes(socket: WebSocket) -> None:
     except TimeoutError:
         await socket.close(4401, "no token was sent")
     except KeyError:  # Starlette's answer to bytes where text is expected
-        await socket.close(4400, "the first message must be a token, as text")
+        await socket.close(4400, "messages must be text; the first is a token")
     except WebSocketDisconnect:
         pass
 

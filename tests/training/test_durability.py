@@ -281,6 +281,7 @@ INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
     "a weight that is no tensor": lambda state: state["policy"].update(dict.fromkeys(list(state["policy"])[:1], 1)),
     "a weight that is not a number": lambda state: first_tensor(state).fill_(float("nan")),
     "an infinite weight": lambda state: first_tensor(state).fill_(float("inf")),
+    "weights that overflow": lambda state: [values.fill_(1e30) for values in state["policy"].values()],
     "an optimizer of other parameters": edit(optimizer={99: {}}),
     "an optimizer with a missing entry": lambda state: state["optimizer"][0].pop("step"),
     "an optimizer of wrong shapes": lambda state: state["optimizer"][0].update(exp_avg=torch.zeros(2)),
