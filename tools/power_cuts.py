@@ -6,7 +6,7 @@
 The program works on a file system of its own: ext4 in an image file, mounted through a loop device. At random moments
 it is paused and the image is copied. The copy contains what had reached the disk, as after a power cut, but nothing
 that was only in memory. Each copy is checked with e2fsck, which first replays the journal, and mounted; then the
-program continues there. Needs Linux, root and e2fsprogs.
+program continues there. After ten cuts, a new run begins. Needs Linux, root and e2fsprogs.
 
 To add a scenario, write two functions and name them in SCENARIOS. `work` runs the program in a folder until it is
 killed, and calls `report` with what has just been saved. `check` continues in the folder as it is after the power cut;
@@ -20,13 +20,12 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable
+from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
 from multiprocessing.connection import Connection
@@ -39,12 +38,14 @@ from symphony9_env.arena import tournament
 from symphony9_env.arena.games_csv import CsvRow
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.options import Variant
+from tools.disk_images import copy_image, make_image, mount, repair
 from training import train
 from training.callbacks import TrainingCallback
 from training.checkpoints import RunFolder, resume
 from training.config import parse_settings
 
 IMAGE_SIZE: Final = "200M"
+CUTS_PER_RUN: Final = 10  # then a new run begins in an empty folder
 MAX_WAIT: Final = 1.5  # seconds between two cuts
 START_TIMEOUT: Final = 300  # seconds until the first report
 FORK: Final = multiprocessing.get_context("fork")  # a child starts without importing PyTorch again
@@ -154,36 +155,6 @@ SCENARIOS: Final = {
 }
 
 
-# The file system.
-
-
-def call(*command: object) -> int:
-    """Run a command quietly and return its exit status."""
-    return subprocess.run([str(part) for part in command], capture_output=True, check=False).returncode
-
-
-@contextmanager
-def mount(image: Path, folder: Path) -> Iterator[Path]:
-    """Mount an image on a folder."""
-    folder.mkdir(exist_ok=True)
-    if call("mount", "-o", "loop", image, folder) != 0:
-        raise ValueError(f"{image}: can't be mounted; are you root?")
-    try:
-        yield folder
-    finally:
-        while call("umount", folder) != 0:
-            time.sleep(0.1)
-
-
-def copy_image(image: Path, target: Path) -> None:
-    """Copy an image at one moment: again, if the kernel wrote to it meanwhile."""
-    while True:
-        before = image.stat().st_mtime_ns
-        call("cp", "--sparse=always", image, target)
-        if image.stat().st_mtime_ns == before:
-            return
-
-
 # Cutting the power.
 
 
@@ -212,7 +183,7 @@ def _check(scenario: Scenario, folder: Path, report: object, pipe: Connection) -
 
 def check_copy(scenario: Scenario, image: Path, folder: Path, report: object) -> str:
     """Return what is wrong after a power cut, or an empty text."""
-    if call("e2fsck", "-fp", image) > 1:  # 1: the journal was replayed
+    if not repair(image):
         return "e2fsck found damage"
     with mount(image, folder):
         process, pipe = start(_check, scenario, folder, report)
@@ -224,17 +195,16 @@ def check_copy(scenario: Scenario, image: Path, folder: Path, report: object) ->
     return str(problem)
 
 
-def cut(scenario: Scenario, cuts: int, seed: int, root: Path) -> Counter[str]:
-    """Cut the power so many times; print and count what happened."""
-    image, copy, rng = root / "image", root / "copy", random.Random(seed)
-    call("truncate", "-s", IMAGE_SIZE, image)
-    call("mkfs.ext4", "-q", image)
+def cut(scenario: Scenario, cuts: int, rng: random.Random, root: Path) -> Counter[str]:
+    """Cut the power of one run so many times; print and count what happened."""
+    image, copy = root / "image", root / "copy"
+    make_image(image, IMAGE_SIZE)
     found: Counter[str] = Counter()
     with mount(image, root / "disk") as disk:
         process, pipe = start(_work, scenario, disk)
         try:
             report = pipe.recv() if pipe.poll(START_TIMEOUT) else None
-            for number in range(1, cuts + 1):
+            for _ in range(cuts):
                 time.sleep(rng.uniform(0, MAX_WAIT))
                 os.kill(process.pid, signal.SIGSTOP)
                 os.waitpid(process.pid, os.WUNTRACED)
@@ -244,7 +214,7 @@ def cut(scenario: Scenario, cuts: int, seed: int, root: Path) -> Counter[str]:
                 os.kill(process.pid, signal.SIGCONT)
                 problem = check_copy(scenario, copy, root / "restored", report)
                 found["lost or failed" if problem else "nothing lost"] += 1
-                print(f"cut {number}, last report {report}: {problem or 'nothing lost'}", flush=True)
+                print(f"last report {report}: {problem or 'nothing lost'}", flush=True)
         finally:
             process.kill()
             process.join()
@@ -258,8 +228,12 @@ def main() -> None:
     parser.add_argument("--cuts", type=int, default=30, help="number of power cuts (default: 30)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default: 0)")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as root:
-        found = cut(SCENARIOS[chosen.scenario], chosen.cuts, chosen.seed, Path(root))
+    rng, found = random.Random(chosen.seed), Counter[str]()
+    for first in range(0, chosen.cuts, CUTS_PER_RUN):
+        with tempfile.TemporaryDirectory() as root:
+            num_cuts = min(CUTS_PER_RUN, chosen.cuts - first)
+            found += cut(SCENARIOS[chosen.scenario], num_cuts, rng, Path(root))
+        print(f"{first + num_cuts} of {chosen.cuts} power cuts", flush=True)
     print(f"{chosen.scenario}: {chosen.cuts} power cuts; " + ", ".join(f"{text}: {n}" for text, n in found.items()))
     sys.exit(1 if found["lost or failed"] else 0)
 

@@ -17,14 +17,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, Final
 
 from speed.server import Connection, create_table, running
 from symphony9_env.arguments import Parser, run
 from symphony9_env.web.table_store import TableStore
+from tools.disk_images import copy_image, make_image, mount, repair
 
 PROG: Final = "python -m tests.web.server_faults"
 COMMAND: Final = ("-m", "symphony9_env.cli", "play", "--no-browser", "--port", "0", "--games")
@@ -107,34 +108,24 @@ def kill_servers(folder: Path, kills: int, rng: random.Random) -> None:
         print(f"{number + 1} kills: {num_moves} moves looked for, none lost", flush=True)
 
 
-@contextmanager
-def mounted(image: Path, folder: Path) -> Iterator[None]:
-    """Mount a file system in a file while the block lasts."""
-    folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-o", "loop", image, folder], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
 def cut_power(folder: Path, cuts: int, rng: random.Random) -> None:
     """Copy the disk of running servers at random moments and check the copies."""
     image, copy = folder / "disk", folder / "copy"
-    subprocess.run(["truncate", "-s", "64M", image], check=True)
-    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    make_image(image, "64M")
 
     async def copy_disk(process: Process, answered: Answered) -> int:
         await asyncio.sleep(rng.uniform(0.05, 0.5))
         process.send_signal(signal.SIGSTOP)  # while the file is being copied
         before = dict(answered)
         try:
-            await asyncio.to_thread(shutil.copyfile, image, copy)
+            await asyncio.to_thread(copy_image, image, copy)
         finally:
             process.send_signal(signal.SIGCONT)
 
         def check_copy() -> int:
-            with mounted(copy, folder / "restored"):
+            if not repair(copy):
+                raise ValueError("e2fsck found damage")
+            with mount(copy, folder / "restored"):
                 return check(folder / "restored" / "games", before)
 
         return await asyncio.to_thread(check_copy)
@@ -145,7 +136,7 @@ def cut_power(folder: Path, cuts: int, rng: random.Random) -> None:
             return sum([await copy_disk(process, answered) for _ in range(num_cuts)])
 
     num_moves = 0
-    with mounted(image, folder / "mounted"):
+    with mount(image, folder / "mounted"):
         games = folder / "mounted" / "games"
         for first in range(0, cuts, CUTS_PER_SERVER):
             with running(*COMMAND, str(games)) as (process, port, host):
