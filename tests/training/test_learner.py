@@ -16,27 +16,13 @@ from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.batched import BatchedGames
 from symphony9_env.envs.vector import Symphony9VectorEnv
+from tests.training.runs import settings
 from training.behaviour_cloning import collect_demonstrations, fit
 from training.checkpoints import RunFolder
-from training.config import Settings, parse_settings
+from training.config import Settings
 from training.network import export_weights, make_card, set_weights
 from training.train import make_model, train
 from training.vec_env import SelfPlayVecEnv
-
-TINY: dict[str, Any] = {
-    "total_steps": 1024,
-    "num_threads": 1,
-    "game": {"num_players": 3},
-    "network": {"hidden": [8, 8, 8]},
-    "ppo": {"n_envs": 16, "n_steps": 16, "batch_size": 64, "n_epochs": 2},
-    "opponents": {"snapshot_every": 256, "max_snapshots": 2},
-    "evaluation": {"every": 512, "games": 6, "opponents": ["random"]},
-    "behaviour_cloning": {"agent": None},
-}
-
-
-def settings(**changes: Any) -> Settings:
-    return parse_settings({**TINY, **changes}, "test")
 
 
 def make(tmp_path: Path, chosen: Settings) -> tuple[SelfPlayVecEnv, Any]:

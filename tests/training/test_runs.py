@@ -21,7 +21,7 @@ from symphony9_env import agents
 from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.arguments import run
 from symphony9_env.options import Variant
-from tests.training.test_learner import TINY, settings
+from tests.training.runs import TINY, same, settings, steps, weights
 from training import train
 from training.callbacks import TrainingCallback
 from training.checkpoints import Checkpoint, RunFolder, pack, read_checkpoint
@@ -31,23 +31,6 @@ from training.vec_env import SelfPlayVecEnv
 ROOT = Path(__file__).parent.parent.parent
 LEARNING_STEPS = 80_000
 LEARNING_THRESHOLD = 0.57
-
-
-def weights(path: Path) -> dict[str, Any]:
-    return agents.load_policy(path)[1]
-
-
-def same(one: Path, other: Path) -> bool:
-    first, second = weights(one), weights(other)
-    return all(np.array_equal(first[name], second[name]) for name in first)
-
-
-def steps(folder: RunFolder) -> list[str]:
-    """The first column of progress.csv."""
-    head, *lines = folder.progress.read_text().splitlines()
-    assert head == "steps,seconds,random,random_low,random_high"
-    assert all(line.count(",") == 4 for line in lines)
-    return [line.split(",")[0] for line in lines]
 
 
 def find_checkpoint(folder: RunFolder) -> Checkpoint:

@@ -1,0 +1,206 @@
+"""Damaged and invalid checkpoints are noticed; the previous one takes their place."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.training.runs import read_tree, resume, same, steps
+from training.checkpoints import InvalidCheckpointError, RunFolder, pack, read_checkpoint, unpack
+
+
+def test_every_flipped_bit_is_noticed(short: RunFolder, tmp_path: Path) -> None:
+    contents = short.checkpoint.read_bytes()
+    rng = random.Random(0)
+    path = tmp_path / "checkpoint.pt"
+    for position in [*range(120), *(rng.randrange(len(contents)) for _ in range(300))]:
+        damaged = bytearray(contents)
+        damaged[position] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidCheckpointError, match=r"checkpoint.pt: (damaged|not a checkpoint)"):
+            read_checkpoint(path)
+    for size in (0, 1, 80, 100, len(contents) // 2, len(contents) - 1):
+        path.write_bytes(contents[:size])
+        with pytest.raises(InvalidCheckpointError):
+            read_checkpoint(path)
+
+
+def test_a_damaged_checkpoint_is_replaced_by_the_previous_one(
+    short: RunFolder, copied: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contents = bytearray(copied.checkpoint.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    copied.checkpoint.write_bytes(contents)
+    status, error = resume(copied.path, capsys)
+    assert status == 0, error
+    line = f"{copied.checkpoint}: damaged: its contents do not match its hash; continuing from {copied.previous}\n"
+    assert error.startswith(line)
+    assert same(copied.last, short.last)
+    assert steps(copied) == steps(short)
+    # The previous checkpoint is still the one that was good, not the damaged one.
+    assert read_checkpoint(copied.checkpoint).counters.num_timesteps == 512
+    assert read_checkpoint(copied.previous).counters.num_timesteps == 256
+
+
+def test_two_damaged_checkpoints_are_refused_in_one_line(copied: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (copied.checkpoint, copied.previous):
+        path.write_bytes(path.read_bytes()[:-1])
+    before = read_tree(copied.path)
+    status, error = resume(copied.path, capsys)
+    assert (status, error.count("\n")) == (2, 1)
+    assert error.count("do not match its hash") == 2
+    assert read_tree(copied.path) == before
+
+
+def edit_json(key: str, change: Callable[[Any], object]) -> Callable[[dict[str, Any]], object]:
+    """Return a function that changes the JSON data in one entry of a checkpoint."""
+
+    def edit(state: dict[str, Any]) -> None:
+        holder = state["env"] if key == "pool" else state
+        data = json.loads(holder[key])
+        change(data)
+        holder[key] = json.dumps(data)
+
+    return edit
+
+
+def edit(**values: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda state: state.update(values)
+
+
+def first_tensor(state: dict[str, Any]) -> torch.Tensor:
+    tensor: torch.Tensor = state["policy"]["mlp_extractor.weights.first_weight"]
+    return tensor
+
+
+INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no settings": lambda state: state.pop("settings"),
+    "an unknown entry": edit(more=1),
+    "settings of a wrong type": edit(settings=5),
+    "settings that are no JSON": edit(settings="{"),
+    "settings that are nested deeply": edit(settings="[" * 100_000),
+    "settings that are a list": edit(settings="[]"),
+    "an unknown setting": edit_json("settings", lambda data: data.update(color="red")),
+    "settings out of range": edit_json("settings", lambda data: data.update(total_steps=-1)),
+    "settings of another network": edit_json("settings", lambda data: data["network"].update(hidden=[9, 9, 9])),
+    "settings of another game": edit_json("settings", lambda data: data["game"].update(num_players=2)),
+    "settings with other opponents": edit_json("settings", lambda data: data["opponents"].update(fixed={"random": 1})),
+    "settings with fewer games": edit_json("settings", lambda data: data["ppo"].update(n_envs=8)),
+    "counters that are no JSON": edit(counters="nothing"),
+    "no number of steps": edit_json("counters", lambda data: data.pop("num_timesteps")),
+    "negative steps": edit_json("counters", lambda data: data.update(num_timesteps=-1)),
+    "steps as text": edit_json("counters", lambda data: data.update(num_timesteps="5")),
+    "seconds that are no number": edit_json("counters", lambda data: data.update(seconds=float("nan"))),
+    "an incomplete evaluation": edit_json("counters", lambda data: data["rows"][0].pop("random")),
+    "an evaluation twice": edit_json("counters", lambda data: data["rows"].append(data["rows"][0])),
+    "evaluations as a number": edit_json("counters", lambda data: data.update(rows=3)),
+    "a missing weight": lambda state: state["policy"].popitem(),
+    "an unknown weight": lambda state: state["policy"].update(more=torch.zeros(3)),
+    "a weight of a wrong shape": lambda state: state["policy"].update(
+        {name: torch.zeros(1, 1) for name in list(state["policy"])[:1]}
+    ),
+    "a weight that only seems large": lambda state: state["policy"].update(
+        {name: torch.zeros(1).expand(10**12) for name in list(state["policy"])[:1]}
+    ),
+    "a weight of a wrong type": lambda state: state["policy"].update(
+        {name: value.double() for name, value in list(state["policy"].items())[:1]}
+    ),
+    "a weight that is no tensor": lambda state: state["policy"].update(dict.fromkeys(list(state["policy"])[:1], 1)),
+    "a weight that is not a number": lambda state: first_tensor(state).fill_(float("nan")),
+    "an infinite weight": lambda state: first_tensor(state).fill_(float("inf")),
+    "weights that overflow": lambda state: [values.fill_(1e30) for values in state["policy"].values()],
+    "an optimizer of other parameters": edit(optimizer={99: {}}),
+    "an optimizer with a missing entry": lambda state: state["optimizer"][0].pop("step"),
+    "an optimizer of wrong shapes": lambda state: state["optimizer"][0].update(exp_avg=torch.zeros(2)),
+    "an optimizer with negative squares": lambda state: state["optimizer"][0]["exp_avg_sq"].fill_(-1),
+    "an optimizer that is a list": edit(optimizer=[]),
+    "a random state that is too short": edit(torch_rng=torch.zeros(10, dtype=torch.uint8)),
+    "an impossible random state": lambda state: state["torch_rng"].fill_(255),
+    "no random state of NumPy": edit(numpy_rng=()),
+    "a position outside NumPy's random state": lambda state: state.update(
+        numpy_rng=(state["numpy_rng"][0], 10**9, 0, 0.0)
+    ),
+    "too few flags": edit(episode_starts=b"\0"),
+    "flags that are none": edit(episode_starts=b"\7" * 16),
+    "no games": edit(env={}),
+    "games that are none": lambda state: state["env"].update(games=b"games"),
+    "a pool that is no JSON": lambda state: state["env"].update(pool="{"),
+    "a pool without names": edit_json("pool", lambda data: data.pop("names")),
+    "a pool that is a list": lambda state: state["env"].update(pool="[]"),
+    "a snapshot in another folder": edit_json(
+        "pool", lambda data: (data["names"].append("../last"), data["hashes"].update({"../last": ""}))
+    ),
+    "a snapshot without a file": edit_json(
+        "pool", lambda data: (data["names"].append("step-7"), data["hashes"].update({"step-7": ""}))
+    ),
+    "another snapshot": edit_json("pool", lambda data: data["hashes"].update({"step-256": "0" * 64})),
+    "too few rates": edit_json("pool", lambda data: data["ahead_rates"].pop()),
+    "a rate above 1": edit_json("pool", lambda data: data.update(ahead_rates=[2.0] * len(data["ahead_rates"]))),
+    "an unknown opponent in a game": edit_json("pool", lambda data: data["member_at"][0].__setitem__(0, 99)),
+    "opponents of too few games": edit_json("pool", lambda data: data["member_at"].pop()),
+    "an unknown retired snapshot": edit_json("pool", lambda data: data.update(retired=["nobody"])),
+}
+
+
+@pytest.mark.parametrize("change", INVALID.values(), ids=INVALID)
+def test_invalid_contents_are_refused_in_one_line_and_nothing_is_changed(
+    copied: RunFolder, capsys: pytest.CaptureFixture[str], change: Callable[[dict[str, Any]], object]
+) -> None:
+    state = unpack(copied.checkpoint.read_bytes())
+    change(state)
+    copied.checkpoint.write_bytes(pack(state))
+    copied.previous.unlink()
+    before = read_tree(copied.path)
+    status, error = resume(copied.path, capsys)
+    assert (status, error.count("\n")) == (2, 1), error
+    assert error.startswith(f"train: --resume {copied.checkpoint}: ")
+    assert len(error) < 1000
+    assert read_tree(copied.path) == before
+
+
+def test_invalid_contents_are_replaced_by_the_previous_checkpoint(
+    short: RunFolder, copied: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = unpack(copied.checkpoint.read_bytes())
+    first_tensor(state).fill_(float("nan"))
+    copied.checkpoint.write_bytes(pack(state))
+    status, error = resume(copied.path, capsys)
+    assert status == 0, error
+    assert f"has values that are not finite numbers; continuing from {copied.previous}\n" in error
+    assert same(copied.last, short.last)
+
+
+def test_a_compressed_checkpoint_is_not_unpacked(copied: RunFolder) -> None:
+    """A few kilobytes could become gigabytes."""
+    packed = pack({"a": torch.zeros(1)})
+    source, target = io.BytesIO(packed.partition(b"\n")[2]), io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name) + bytes(1 << 20))
+    head = packed.partition(b" ")[0] + b" " + hashlib.sha256(target.getvalue()).hexdigest().encode()
+    copied.checkpoint.write_bytes(head + b"\n" + target.getvalue())
+    with pytest.raises(InvalidCheckpointError, match="parts are larger than the file"):
+        read_checkpoint(copied.checkpoint)
+
+
+@pytest.mark.parametrize("is_missing", [True, False], ids=["missing", "damaged"])
+def test_a_snapshot_that_is_missing_or_damaged_is_named(
+    copied: RunFolder, capsys: pytest.CaptureFixture[str], is_missing: bool
+) -> None:
+    snapshot = copied.pool / "step-256.safetensors"
+    if is_missing:
+        snapshot.unlink()
+    else:
+        snapshot.write_bytes(b"")
+    status, error = resume(copied.path, capsys)
+    assert (status, error.count("\n")) == (2, 1)
+    assert str(snapshot) in error

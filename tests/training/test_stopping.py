@@ -1,0 +1,86 @@
+"""Ctrl-C and SIGTERM stop a run, which saves first."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from symphony9_env.arguments import Terminated, run
+from tests.training.runs import SHORT, TINY, resume, same, steps
+from training import progress, train
+from training.checkpoints import RunFolder
+from training.stopping import StopSignals
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[list[str]]:
+    """The arguments of a short run in a folder `run`."""
+    config = tmp_path / "tiny.yaml"
+    config.write_text(yaml.safe_dump({**TINY, **SHORT}))
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield ["--config", str(config), "--out", str(tmp_path / "run")]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@pytest.mark.parametrize("number", STATUS)
+@pytest.mark.parametrize("is_last", [False, True], ids=["first evaluation", "last evaluation"])
+def test_a_signal_during_an_evaluation_saves_at_once(
+    short: RunFolder,
+    tiny: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    is_last: bool,
+) -> None:
+    folder = RunFolder(tiny[-1])
+    evaluate = progress.evaluate
+
+    def stop(chosen: Any, num_steps: int, *rest: Any) -> progress.Row:
+        if num_steps == (512 if is_last else 0):
+            signal.raise_signal(number)
+            pytest.fail("the evaluation went on")
+        return evaluate(chosen, num_steps, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(progress, "evaluate", stop)
+        assert run("train", lambda: train.main(tiny)) == STATUS[number]
+    said = capsys.readouterr()
+    assert f"saved after {512 if is_last else 0} steps; continue with:" in said.out
+    status, error = resume(folder.path, capsys)
+    assert status == 0, error
+    assert same(folder.last, short.last)
+    assert steps(folder) == steps(short)
+
+
+@pytest.mark.parametrize("number", STATUS)
+def test_a_signal_during_behaviour_cloning_stops_at_once(
+    tiny: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    def stop(*_: Any) -> None:
+        signal.raise_signal(number)
+        pytest.fail("behaviour cloning went on")
+
+    monkeypatch.setattr(train, "clone_behaviour", stop)
+    assert run("train", lambda: train.main([*tiny, "behaviour_cloning.agent=greedy"])) == STATUS[number]
+    assert capsys.readouterr().err.endswith("stopped during behaviour cloning; nothing was saved\n")
+    monkeypatch.undo()
+    train.main(tiny)  # the folder can be used again
+
+
+def test_the_first_signal_is_remembered_and_the_second_stops_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with StopSignals() as signals:
+        signal.raise_signal(signal.SIGINT)
+        assert signals.received == signal.SIGINT
+        assert "stopping after this update" in capfd.readouterr().err
+        with pytest.raises(Terminated):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Terminated), signals.interruptible():
+            pytest.fail("a block that may be interrupted began after a signal")
