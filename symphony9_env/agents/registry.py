@@ -40,7 +40,7 @@ from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.agents.transports import FunctionTransport
 from symphony9_env.options import check_seed, draw_seed
-from symphony9_env.suggestions import suggest
+from symphony9_env.suggestions import show, suggest
 
 SEARCH: Final = "search"
 SHIPPED: Final = "policy"
@@ -53,7 +53,7 @@ _HTTP: Final = ("http://", "https://")
 _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
-_SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d+))?(?:@({'|'.join(STRATEGIES)}))?")
+_SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d{{1,10}}))?(?:@({'|'.join(STRATEGIES)}))?")
 _SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
@@ -199,10 +199,10 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
 
 def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
     found = _SEARCH_NAME.fullmatch(text)
-    playouts = int((found[1] or str(DEFAULT_PLAYOUTS))[:10]) if found else 0  # Python refuses thousands of digits
+    playouts = int(found[1] or DEFAULT_PLAYOUTS) if found else 0
     if found is None or not 1 <= playouts <= MAX_PLAYOUTS:
         raise ValueError(
-            f"agent {text!r}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "
+            f"agent {show(text)}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "
             f"or search:N@ and one of {', '.join(STRATEGIES)}"
         )
     return SearchAgent(playouts, seed, rivals=found[2], num_threads=num_threads)

@@ -68,6 +68,14 @@ def test_what_can_not_be_made_is_refused(name: Any, said: str) -> None:
         agents.make(name)
 
 
+@pytest.mark.parametrize("digits", ["9" * 11, "9" * 5000, "0" * 9 + "11"], ids=["11", "5000", "leading zeros"])
+def test_more_than_ten_digits_of_playouts_are_refused_in_one_short_line(digits: str) -> None:
+    with pytest.raises(ValueError, match=r"agent 'search:.*; allowed: search:N with 1 to 1000000 playouts") as error:
+        agents.make(f"search:{digits}")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300
+
+
 @pytest.mark.parametrize("seed", [-1, 2**53, 1.5, "1", True])
 def test_bad_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(ValueError, match="seed="):
