@@ -44,7 +44,7 @@ CONTENTS: Final[dict[str, type]] = {
 }
 
 T = TypeVar("T")
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=2**53)]  # larger ones are not exact as floats, and may be too large for one
 
 
 class RunFolder:
@@ -115,8 +115,13 @@ def save_checkpoint(
     try:
         files.write(folder.checkpoint, lambda draft: draft.write_bytes(pack(state)), folder.previous)
     except OSError as error:
-        kept = "the last checkpoint is unchanged" if folder.checkpoint.exists() else "nothing is saved"
+        kept = describe_kept(folder.checkpoint, folder.previous)
         raise ValueError(f"{folder.checkpoint}: can't be written ({error.strerror or error}); {kept}") from None
+
+
+def describe_kept(*checkpoints: Path) -> str:
+    """Return what there is to resume after a failure, for its message."""
+    return "the last checkpoint is unchanged" if any(path.exists() for path in checkpoints) else "nothing is saved"
 
 
 def pack(state: dict[str, Any]) -> bytes:
@@ -170,7 +175,7 @@ def restore_checkpoint(checkpoint: Checkpoint, model: MaskablePPO, env: SelfPlay
     """Restore a new model and environment; raise an `InvalidCheckpointError` if the contents don't fit them."""
     try:
         _restore(checkpoint, model, env)
-    except (ValueError, TypeError, KeyError, RuntimeError) as error:
+    except (ValueError, TypeError, KeyError, RuntimeError, OverflowError) as error:
         raise _invalid(checkpoint.path, f"invalid: {error}") from None
 
 

@@ -41,7 +41,7 @@ from symphony9_env.agents.networks import Weights
 from symphony9_env.arena.console import show_progress
 from symphony9_env.arguments import Parser, run
 from training import progress
-from training.checkpoints import Count, InvalidCheckpointError, RunFolder, resume, use_previous
+from training.checkpoints import Count, InvalidCheckpointError, RunFolder, describe_kept, resume, use_previous
 from training.config import Settings, parse_settings_json
 from training.network import export_weights, load_initial_weights, make_card
 from training.rllib_modules import DECISIONS, LEARNER, Seats, make_config
@@ -193,7 +193,8 @@ class Run:
             self.algorithm.save_to_path(target)
             self._name(target)
         except OSError as error:
-            raise ValueError(f"{target}: can't be written ({error}); the last checkpoint is unchanged") from None
+            kept = describe_kept(*pointer_paths(self.folder))
+            raise ValueError(f"{target}: can't be written ({error}); {kept}") from None
         save_policy(self.folder.last, *self.export_policy())
         self._saved_steps = self.num_timesteps
 

@@ -30,7 +30,15 @@ from symphony9_env.arena.console import show_progress
 from symphony9_env.arguments import Parser, run
 from training.behaviour_cloning import clone_behaviour
 from training.callbacks import TrainingCallback
-from training.checkpoints import Checkpoint, RunFolder, read_checkpoint, restore_checkpoint, resume, use_previous
+from training.checkpoints import (
+    Checkpoint,
+    RunFolder,
+    describe_kept,
+    read_checkpoint,
+    restore_checkpoint,
+    resume,
+    use_previous,
+)
 from training.config import Settings, list_settings, load_settings
 from training.network import load_initial_weights, policy_class
 from training.progress import format_results
@@ -87,7 +95,8 @@ def train(
         try:
             _run(callback, checkpoint)
         except OSError as error:
-            raise ValueError(f"{folder.path}: {error}; stopped, and the last checkpoint is unchanged") from None
+            kept = describe_kept(folder.checkpoint, folder.previous)
+            raise ValueError(f"{folder.path}: {error}; stopped, and {kept}") from None
     return callback
 
 

@@ -150,17 +150,20 @@ def test_a_saved_policy_can_be_the_beginning(local: None, tmp_path: Path) -> Non
 
 
 def test_a_save_that_fails_leaves_the_one_before(local: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = RunFolder(tmp_path)
-    training = rllib.Run(settings(), folder, runners=0)
-    training.save()
-    before = rllib.pointer_paths(folder)[0].read_text()
-    training.update()
-
     def full(target: Path) -> None:
         target.mkdir()
         (target / "half").write_text("")
         raise OSError("No space left on device")
 
+    folder = RunFolder(tmp_path)
+    training = rllib.Run(settings(), folder, runners=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(training.algorithm, "save_to_path", full)
+        with pytest.raises(ValueError, match=r"No space left on device.*; nothing is saved$"):
+            training.save()
+    training.save()
+    before = rllib.pointer_paths(folder)[0].read_text()
+    training.update()
     monkeypatch.setattr(training.algorithm, "save_to_path", full)
     with pytest.raises(ValueError, match=r"No space left on device.*the last checkpoint is unchanged"):
         training.save()
@@ -198,6 +201,15 @@ def test_a_damaged_checkpoint_is_noticed_and_the_previous_one_used(
         (out / name).write_text('{"format": "symphony9-rllib/2", "checkpoint": "../../etc"}')
     with pytest.raises(ValueError, match=r"checkpoint.json: can't be used .*previous.json: can't be used"):
         rllib.main(["--resume", str(out), "--runners", "0"])
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.lock():
+        for command in (["--resume", str(folder.path)], ["--config", config(tmp_path), "--out", str(folder.path)]):
+            with pytest.raises(ValueError, match="another training run is using this folder"):
+                rllib.main(command)
+    assert not folder.config.exists()
 
 
 def test_the_example_runs() -> None:

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from tests.training.runs import read_tree, resume, same, steps
+from training.callbacks import TrainingCallback
 from training.checkpoints import InvalidCheckpointError, RunFolder, pack, read_checkpoint, unpack
 
 
@@ -49,6 +50,24 @@ def test_a_damaged_checkpoint_is_replaced_by_the_previous_one(
     # The previous checkpoint is still the one that was good, not the damaged one.
     assert read_checkpoint(copied.checkpoint).counters.num_timesteps == 512
     assert read_checkpoint(copied.previous).counters.num_timesteps == 256
+
+
+def test_the_previous_checkpoint_replaces_a_damaged_one_before_the_next_save(
+    copied: RunFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the save would keep the damaged one as the previous one, and a kill in it would leave only that."""
+    copied.checkpoint.write_bytes(b"")
+    save = TrainingCallback.save
+    found = []
+
+    def look_and_save(callback: TrainingCallback) -> None:
+        found.append(read_checkpoint(copied.checkpoint).counters.num_timesteps)
+        save(callback)
+
+    monkeypatch.setattr(TrainingCallback, "save", look_and_save)
+    status, error = resume(copied.path, capsys)
+    assert status == 0, error
+    assert found[0] == 256
 
 
 def test_two_damaged_checkpoints_are_refused_in_one_line(copied: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,9 +115,11 @@ INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
     "settings with other opponents": edit_json("settings", lambda data: data["opponents"].update(fixed={"random": 1})),
     "settings with fewer games": edit_json("settings", lambda data: data["ppo"].update(n_envs=8)),
     "counters that are no JSON": edit(counters="nothing"),
+    "counters that are nested deeply": edit(counters="[" * 100_000),
     "no number of steps": edit_json("counters", lambda data: data.pop("num_timesteps")),
     "negative steps": edit_json("counters", lambda data: data.update(num_timesteps=-1)),
     "steps as text": edit_json("counters", lambda data: data.update(num_timesteps="5")),
+    "more steps than a float can hold": edit_json("counters", lambda data: data.update(num_timesteps=10**400)),
     "seconds that are no number": edit_json("counters", lambda data: data.update(seconds=float("nan"))),
     "an incomplete evaluation": edit_json("counters", lambda data: data["rows"][0].pop("random")),
     "an evaluation twice": edit_json("counters", lambda data: data["rows"].append(data["rows"][0])),
@@ -122,6 +143,7 @@ INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
     "an optimizer with a missing entry": lambda state: state["optimizer"][0].pop("step"),
     "an optimizer of wrong shapes": lambda state: state["optimizer"][0].update(exp_avg=torch.zeros(2)),
     "an optimizer with negative squares": lambda state: state["optimizer"][0]["exp_avg_sq"].fill_(-1),
+    "an optimizer with values that are not numbers": lambda state: state["optimizer"][0]["exp_avg"].fill_(float("nan")),
     "an optimizer that is a list": edit(optimizer=[]),
     "a random state that is too short": edit(torch_rng=torch.zeros(10, dtype=torch.uint8)),
     "an impossible random state": lambda state: state["torch_rng"].fill_(255),
@@ -145,6 +167,7 @@ INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
     "another snapshot": edit_json("pool", lambda data: data["hashes"].update({"step-256": "0" * 64})),
     "too few rates": edit_json("pool", lambda data: data["ahead_rates"].pop()),
     "a rate above 1": edit_json("pool", lambda data: data.update(ahead_rates=[2.0] * len(data["ahead_rates"]))),
+    "a rate larger than a float": edit_json("pool", lambda data: data["ahead_rates"].__setitem__(0, 10**400)),
     "an unknown opponent in a game": edit_json("pool", lambda data: data["member_at"][0].__setitem__(0, 99)),
     "opponents of too few games": edit_json("pool", lambda data: data["member_at"].pop()),
     "an unknown retired snapshot": edit_json("pool", lambda data: data.update(retired=["nobody"])),

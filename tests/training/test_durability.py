@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.power_cut import record_syncs
 from tests.training.runs import SHORT, TINY, read_tree, resume, same, settings, steps
-from training import best_response, train
+from training import best_response, checkpoints, progress, train
 from training.callbacks import TrainingCallback
 from training.checkpoints import RunFolder, read_checkpoint
 
@@ -120,11 +121,25 @@ def test_a_full_disk_stops_a_run_in_one_line_and_leaves_its_checkpoint(
         check_resumed(folder.path, saved[-1], short, capsys)
 
 
+@pytest.mark.parametrize(("module", "name"), [(checkpoints, "pack"), (progress, "write_progress")])
+def test_a_disk_that_is_full_before_the_first_checkpoint_leaves_nothing_and_the_error_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    def fill_up(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, name, fill_up)
+    with pytest.raises(ValueError, match=r"No space left on device.*nothing is saved$"):
+        train.train(settings(**SHORT), RunFolder(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
 def test_progress_is_that_of_the_checkpoint(
-    short: RunFolder, copied: RunFolder, capsys: pytest.CaptureFixture[str]
+    short: RunFolder, copied: RunFolder, capsys: pytest.CaptureFixture[str], is_finished: bool
 ) -> None:
     """Rows that were written after the checkpoint, or only in part, are gone after resuming."""
-    os.replace(copied.previous, copied.checkpoint)
+    if not is_finished:
+        os.replace(copied.previous, copied.checkpoint)
     copied.progress.write_text(copied.progress.read_text() + "768.0,1.0,0.5,0.4,0.6\n768.0,1.")
     status, error = resume(copied.path, capsys)
     assert status == 0, error
@@ -144,3 +159,13 @@ def test_a_second_run_in_the_same_folder_is_refused(copied: RunFolder, tmp_path:
             with pytest.raises(ValueError, match="another training run is using this folder"):
                 start()
     assert read_tree(copied.path) == before
+
+
+def test_resuming_removes_the_temporary_files_of_runs_that_were_killed(
+    copied: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (copied.path, copied.pool):
+        (folder / ".step-7.safetensors.0123abcd.tmp").touch()
+    status, error = resume(copied.path, capsys)
+    assert status == 0, error
+    assert not list(copied.path.rglob("*.tmp"))
