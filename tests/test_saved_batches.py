@@ -105,6 +105,31 @@ def test_a_forged_save_is_refused_and_nothing_changes(change: Callable[[Arrays],
     target.step(target.sample_actions())
 
 
+def begin_ended_games_again(arrays: Arrays) -> None:
+    """Let the rows hold the games that ended there, with all their actions, as if they had not ended."""
+    arrays["num_dealt"] -= 1
+    arrays["history"], arrays["length"] = arrays["ended_history"], arrays["ended_length"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (FORGERIES["a finished game that has not ended"], "a finished game has not ended"),
+        (begin_ended_games_again, "a game goes on after its end"),
+    ],
+)
+def test_games_that_end_too_early_or_not_at_all_are_refused_though_their_hash_is_right(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[Arrays], Any], reason: str
+) -> None:
+    monkeypatch.setattr(BatchedGames, "_hash_games", lambda games: "the same for all games")
+    games = play()
+    assert (games.final_ranks > 0).all()
+    saved = games.save()
+    with pytest.raises(ValueError, match=reason):
+        games.load(forge(saved, change))
+    assert games.save() == saved
+
+
 def test_flags_that_are_neither_true_nor_false_are_refused() -> None:
     games = play()
 

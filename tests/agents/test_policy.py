@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from symphony9_env import agents, symphony9_v0
-from symphony9_env.agents import Card, load_policy, save_policy
+from symphony9_env.agents import Card, load_policy, policy, save_policy
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.views import observation_size
 from tests.agents.test_protocol import random_weights
@@ -317,6 +317,18 @@ def test_a_hidden_value_that_overflows_is_refused_though_nothing_depends_on_it(t
     weights["policy.2.weight"][:] = 0
     with pytest.raises(ValueError, match="has weights so large"):
         save_policy(tmp_path / "huge.safetensors", CARD, weights)
+
+
+@pytest.mark.parametrize(("value", "message"), [(1e38, "has weights so large"), (np.nan, "are not finite numbers")])
+def test_unusable_weights_with_a_right_hash_are_refused_when_they_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, message: str
+) -> None:
+    weights = random_weights(CARD)
+    weights["policy.0.weight"][:] = value
+    with monkeypatch.context() as patched:
+        patched.setattr(policy, "check_values", lambda card, weights: None)
+        save_policy(tmp_path / "forged.safetensors", CARD, weights)
+    assert message in error_of(tmp_path / "forged.safetensors")
 
 
 def test_saving_to_a_missing_folder_is_an_error(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from symphony9_env.agents.message import AgentMessage
 from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark import Benchmark
 from symphony9_env.arena.benchmark_games import GameOutcome
@@ -78,7 +79,7 @@ def test_a_program_that_can_not_be_started_is_an_error_before_any_game(tmp_path:
     program = tmp_path / "agent"
     program.write_bytes(b"\x00 no program")
     program.chmod(0o755)
-    with pytest.raises(ValueError, match="can't be started"):
+    with pytest.raises(ValueError, match=r"^agent 'stdio:.*' can't be started \([^)]*\)$"):  # not after three games
         evaluate(f"stdio:{program}", tmp_path / "out")
     assert not (tmp_path / "out" / "games.jsonl").exists()
 
@@ -136,6 +137,25 @@ def test_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         evaluate("my_agents:broken", tmp_path / "b")
     with pytest.raises(ValueError, match="agent 'my_agents:nothing': is 3; needed: a function"):
         evaluate("my_agents:nothing", tmp_path / "c")
+
+
+TELLING = """
+def decide(message):
+    with open("fields", "a") as file:
+        print(*sorted(message), file=file)
+    return min(message["legal"], key=int)
+"""
+
+
+def test_an_agent_gets_the_documented_fields_and_nothing_that_tells_its_games_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("telling.py").write_text(TELLING)
+    evaluate("telling.py:decide", tmp_path / "out")
+    documented = sorted(set(AgentMessage.__annotations__) - {"error"})
+    assert set(Path("fields").read_text().splitlines()) == {" ".join(documented)}
+    assert not {"game", "task", "seed", "salt", "key"} & set(documented)
 
 
 SNOOPING = """
