@@ -194,6 +194,14 @@ def check_seed(seed: Any) -> int:
     return value
 
 
+def check_max_cycles(value: Any, name: str = "max_cycles") -> int | None:
+    """Return a limit on the number of steps as an int, or None for no limit; raise a ValueError for anything else."""
+    number = whole_number(value)
+    if value is not None and (number is None or number < 1):
+        raise ValueError(f"{name}={value!r}; allowed: a whole number from 1 on, or None")
+    return number
+
+
 def draw_seed() -> int:
     """Return a seed from the system's entropy."""
     return secrets.randbits(SEED_BITS)

@@ -90,7 +90,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def action_masks(self) -> NDArray[np.int8]:
         """Return the mask of the learner's legal actions."""
-        return self._env.observe(self._learner)["action_mask"]
+        return self._env.mask_of(self._learner)
 
     @property
     def _learner(self) -> str:
@@ -138,7 +138,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return reward
 
     def _observe(self) -> NDArray[np.float32]:
-        return self._env.observe(self._learner)["observation"]
+        return self._env.observation_of(self._learner)
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks(), "seat": self.seat, **self._env.infos[self._learner]}
