@@ -4,6 +4,7 @@ The public API is what this package exports:
 
     symphony9_v0         the PettingZoo environments: `env`, `raw_env` and `parallel_env`
     Symphony9VectorEnv   a Gymnasium vector environment: one learner against agents in many games
+    TextEnv, TextGame    the game as text, for language models: one seat against agents, or all seats
     BatchedGames         many games in one call, for training and search
     Variant, EnvOptions  which game is played, and how it is presented to a learner
     actions              the action numbers and their names
@@ -37,6 +38,7 @@ import gymnasium
 from symphony9_env import actions, agents, events, records, render, schemas, symphony9_v0
 from symphony9_env.batched import BatchedGames
 from symphony9_env.engine import MAX_DECISIONS
+from symphony9_env.envs.text import TextEnv, TextGame
 from symphony9_env.envs.vector import Symphony9VectorEnv
 from symphony9_env.options import EnvOptions, Variant
 from symphony9_env.views import SeatView, describe, observation_fields, seat_view
@@ -46,6 +48,8 @@ __all__ = [
     "EnvOptions",
     "SeatView",
     "Symphony9VectorEnv",
+    "TextEnv",
+    "TextGame",
     "Variant",
     "__version__",
     "actions",

@@ -194,11 +194,11 @@ def check_seed(seed: Any) -> int:
     return value
 
 
-def check_max_cycles(value: Any, name: str = "max_cycles") -> int | None:
-    """Return a limit on the number of steps as an int, or None for no limit; raise a ValueError for anything else."""
+def check_limit(name: str, value: Any, least: int = 1) -> int | None:
+    """Return a limit as an int, or None for no limit; raise a ValueError for anything else."""
     number = whole_number(value)
-    if value is not None and (number is None or number < 1):
-        raise ValueError(f"{name}={value!r}; allowed: a whole number from 1 on, or None")
+    if value is not None and (number is None or number < least):
+        raise ValueError(f"{name}={value!r}; allowed: a whole number from {least} on, or None")
     return number
 
 

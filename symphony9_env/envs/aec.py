@@ -19,7 +19,7 @@ from symphony9_env.events import EventBuffer
 from symphony9_env.names import agent_name
 from symphony9_env.options import (
     OptionValues,
-    check_max_cycles,
+    check_limit,
     check_seed,
     draw_seed,
     make_options,
@@ -36,8 +36,13 @@ from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box, write_setup
 from symphony9_env.views import STATE_FIELDS, STATE_SIZE, observation_size, resample, seat_view
 from symphony9_env.views.moves import replace_bids
+from symphony9_env.views.rules_summary import summarize_rules_and_actions
 from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
+
+# Agents that are language models are shown the documentation of this module as the rules (PettingZoo's tutorial on
+# LangChain does that).
+__doc__ = f"{__doc__}\n\n{summarize_rules_and_actions()}"
 
 
 class Observation(TypedDict):
@@ -97,7 +102,7 @@ class RawEnv(AECEnv[str, Any, int]):
     ) -> None:
         super().__init__()
         self.mask = check_mask(mask)
-        self.max_cycles = check_max_cycles(max_cycles)
+        self.max_cycles = check_limit("max_cycles", max_cycles)
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
         self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step

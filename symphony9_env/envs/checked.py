@@ -9,6 +9,11 @@ from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues, whole_number, with_option_signature
+from symphony9_env.views.rules_summary import summarize_rules_and_actions
+
+# Agents that are language models are shown the documentation of this module as the rules (PettingZoo's tutorial on
+# LangChain does that).
+__doc__ = f"{__doc__}\n\n{summarize_rules_and_actions()}"
 
 
 class CheckedEnv(RawEnv):

@@ -17,7 +17,7 @@ from symphony9_env.batched import BatchedGames
 from symphony9_env.engine import MAX_DECISIONS
 from symphony9_env.envs.opponents import ILLEGAL_REWARD, Opponent, Opponents, check_illegal, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, check_max_cycles, make_options, with_option_signature
+from symphony9_env.options import OptionValues, check_limit, make_options, with_option_signature
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.views import observation_fields, observation_size
 from symphony9_env.views.vector import observe
@@ -70,7 +70,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self.closed = True  # if an argument is refused, there is nothing to close
         self.options = make_options(_OWN_OPTIONS, **options)
         self._plays_random = check_illegal(illegal) == "random"
-        self._max_steps = check_max_cycles(max_episode_steps, "max_episode_steps")
+        self._max_steps = check_limit("max_episode_steps", max_episode_steps)
         self._autoreset_mode = _check_autoreset_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self._autoreset_mode}
         self._batch = BatchedGames(num_envs, num_threads=num_threads, **options)
