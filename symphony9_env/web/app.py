@@ -21,14 +21,15 @@ import asyncio
 import contextlib
 import hmac
 import json
+from collections import Counter
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -57,6 +58,7 @@ TOKEN_TIMEOUT: Final = 10  # seconds, for the first message of a WebSocket
 MAX_ERROR: Final = 500  # bytes of an error message
 MAX_CLOSE_REASON: Final = 123  # bytes of the reason for closing a WebSocket, as its standard says
 _GAP: Final = " … "
+_MEDIA_TYPES: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src {source}; style-src {source}; img-src 'self' data:; connect-src 'self'; "
@@ -82,8 +84,10 @@ def make_app(store: TableStore) -> ASGIApp:
 
     app = Starlette(
         routes=[
-            Route("/", _serve_file("lobby.html")),
-            Route("/play", _serve_file("play.html")),
+            Route("/", _serve_file(STATIC / "lobby.html")),
+            Route("/play", _serve_file(STATIC / "play.html")),
+            *_serve_folder("/static", STATIC),
+            *_serve_folder("/shared", SHARED),
             Route("/theme.css", _get_theme),
             Route("/api/agents", _get_agents),
             Route("/api/status", _get_status),
@@ -94,8 +98,6 @@ def make_app(store: TableStore) -> ASGIApp:
             Route("/api/seat/move", _move, methods=["POST"]),
             Route("/api/seat/name", _rename, methods=["POST"]),
             WebSocketRoute("/api/seat/events", _send_changes),
-            Mount("/static", StaticFiles(directory=STATIC)),
-            Mount("/shared", StaticFiles(directory=SHARED)),
         ],
         exception_handlers={RequestError: _refuse, HTTPException: _refuse, Exception: _fail},
         lifespan=lifespan,
@@ -136,11 +138,18 @@ class SecurityHeaders:
 # Pages and errors.
 
 
-def _serve_file(name: str) -> Any:
+def _serve_file(path: Path) -> Any:
+    """Serve a file from memory: visitors who read slowly must not hold open files."""
+    content = path.read_bytes()
+
     async def serve(request: Request) -> Response:
-        return FileResponse(STATIC / name)
+        return Response(content, media_type=_MEDIA_TYPES[path.suffix])
 
     return serve
+
+
+def _serve_folder(url: str, folder: Path) -> list[Route]:
+    return [Route(f"{url}/{path.name}", _serve_file(path)) for path in folder.iterdir() if path.suffix in _MEDIA_TYPES]
 
 
 async def _get_theme(request: Request) -> Response:
@@ -326,9 +335,9 @@ async def _send_changes(socket: WebSocket) -> None:
 async def _serve_socket(socket: WebSocket, manager: TableManager, token: str) -> None:
     """Send the game after every change until the page closes the socket."""
     table, seat = manager.store.find_seat(token)
-    _trust(socket)
     if manager.open_sockets[token] >= MAX_SOCKETS:
         raise RequestError(429, f"this seat is open in {MAX_SOCKETS} windows already")
+    _trust(socket)
     manager.open_sockets[token] += 1
     sender = asyncio.create_task(_send_messages(socket, manager, table, seat))
     try:
@@ -336,7 +345,7 @@ async def _serve_socket(socket: WebSocket, manager: TableManager, token: str) ->
             await socket.receive_text()
     finally:
         sender.cancel()
-        manager.open_sockets[token] -= 1
+        manager.open_sockets -= Counter([token])  # leaves out what is 0
 
 
 async def _send_messages(socket: WebSocket, manager: TableManager, table: Table, seat: int) -> None:
