@@ -22,13 +22,14 @@ import contextlib
 import hmac
 import json
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -58,6 +59,7 @@ TOKEN_TIMEOUT: Final = 10  # seconds, for the first message of a WebSocket
 MAX_ERROR: Final = 500  # bytes of an error message
 MAX_CLOSE_REASON: Final = 123  # bytes of the reason for closing a WebSocket, as its standard says
 _GAP: Final = " … "
+_PART: Final = 64 * 1024  # bytes of a large page that are sent at a time
 _MEDIA_TYPES: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 
 _CONTENT_SECURITY_POLICY: Final = (
@@ -108,10 +110,15 @@ def make_app(store: TableStore) -> ASGIApp:
 
 
 def make_watch_app(page: str) -> ASGIApp:
-    """Return an application that serves one self-contained page."""
+    """Return an application that serves one self-contained page. It has megabytes, so slow readers get it in parts."""
+    content = page.encode()
+
+    async def split() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), _PART):
+            yield content[start : start + _PART]
 
     async def watch(request: Request) -> Response:
-        return HTMLResponse(page)
+        return StreamingResponse(split(), headers={"content-length": str(len(content))}, media_type="text/html")
 
     return SecurityHeaders(Starlette(routes=[Route("/", watch)]), inline=True)
 

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from symphony9_env.web import connections as module
-from symphony9_env.web.app import MAX_SOCKETS, make_app
+from symphony9_env.web.app import MAX_SOCKETS, make_app, make_watch_app
 from symphony9_env.web.connections import Connection, Connections, _group_address
 from symphony9_env.web.server import raise_file_limit
 from symphony9_env.web.table_store import TableStore
@@ -155,6 +155,18 @@ def test_visitors_who_do_not_read_their_answers_make_room(tmp_path: Path) -> Non
         wait_until(lambda: [one.transport.get_write_buffer_size() > 0 for one in list_open(connections)] == [True] * 3)
         with httpx2.Client(base_url=address, timeout=60) as player:
             assert player.get("/api/seat", headers=bearer(token)).status_code == 200
+
+
+def test_a_large_page_that_is_not_read_takes_little_memory() -> None:
+    connections, page = Connections(), "x" * 20_000_000
+    with running(make_watch_app(page), connections=connections) as address:
+        with open_connections(address, 1) as (connection,):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            wait_until(lambda: any(one.transport.get_write_buffer_size() > 0 for one in list_open(connections)))
+            assert list_open(connections)[0].transport.get_write_buffer_size() < 1_000_000
+        answer = httpx2.get(address, timeout=60)
+        assert (answer.text == page, answer.headers["content-length"]) == (True, str(len(page)))
 
 
 def make_frame(opcode: int, data: bytes = b"", is_last: bool = True) -> bytes:
