@@ -13,8 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -63,7 +64,7 @@ class RunFolder:
         self.progress = self.path / "progress.csv"
         self.curve = self.path / "curve.png"
 
-    def lock(self) -> IO[bytes]:
+    def lock(self) -> FileIO:
         """Lock the folder against other runs until the file returned is closed; remove what killed runs left."""
         lock = files.lock_folder(self.path, "training run")
         if self.pool.is_dir():
