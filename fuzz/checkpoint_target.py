@@ -31,7 +31,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "evaluation": {"every": 64, "games": 4, "opponents": ["random"]},
     "behaviour_cloning": {"agent": None},
 }
-_SEAT_BYTES: Final = 8 * _SETTINGS["ppo"]["n_envs"]  # before the games in a save of the vector environment
+_SEAT_BYTES: Final = 3 * 8 * _SETTINGS["ppo"]["n_envs"]  # before the games in a save of the vector environment
 
 
 def _change(value: Any, rng: Random) -> Any:

@@ -92,7 +92,7 @@ def mutate_text(data: bytes, rng: Random) -> bytes:
             case 2:
                 del parts[one]
             case 3:
-                parts[one] *= rng.choice((2, 3, 1000))
+                parts[one] *= rng.choice((2, 3, 1000 if len(parts[one]) < 1000 else 4))
             case 4:
                 parts[one], parts[other] = parts[other], parts[one]
             case _:

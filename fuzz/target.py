@@ -13,6 +13,7 @@ from typing import Final
 
 from fuzz.mutations import Mutate
 
+MAX_INPUT: Final = 10_000_000  # bytes; larger inputs would be findings of the fuzzer about itself
 OWN_PACKAGES: Final = ("symphony9_env.", "training.")
 
 
@@ -85,7 +86,8 @@ class Inputs:
         """Return the next input."""
         data = self._rng.choice(self._accepted if self._rng.random() < 0.5 else self._examples)
         for _ in range(self._rng.choice((1, 1, 1, 1, 2, 3))):
-            data = self._harness.mutate(data, self._rng)
+            changed = self._harness.mutate(data, self._rng)
+            data = changed if len(changed) <= MAX_INPUT else data
         return data
 
     def learn(self, data: bytes, reason: str | None, is_new: bool) -> None:

@@ -4,6 +4,7 @@ The public API is what this package exports:
 
     symphony9_v0         the PettingZoo environments: `env`, `raw_env` and `parallel_env`
     Symphony9VectorEnv   a Gymnasium vector environment: one learner against agents in many games
+    TextEnv, TextGame    the game as text, for language models: one seat against agents, or all seats
     BatchedGames         many games in one call, for training and search
     Variant, EnvOptions  which game is played, and how it is presented to a learner
     actions              the action numbers and their names
@@ -30,12 +31,14 @@ internal and may change without notice, except what `docs/` names.
 
 __version__ = "0.1.0.dev0"  # first: modules that are imported below may read it
 
+import contextlib
+
 import gymnasium
-from pettingzoo import register
-from pettingzoo.env_registry.registration import aec_registry
 
 from symphony9_env import actions, agents, events, records, render, schemas, symphony9_v0
 from symphony9_env.batched import BatchedGames
+from symphony9_env.engine import MAX_DECISIONS
+from symphony9_env.envs.text import TextEnv, TextGame
 from symphony9_env.envs.vector import Symphony9VectorEnv
 from symphony9_env.options import EnvOptions, Variant
 from symphony9_env.views import SeatView, describe, observation_fields, seat_view
@@ -45,6 +48,8 @@ __all__ = [
     "EnvOptions",
     "SeatView",
     "Symphony9VectorEnv",
+    "TextEnv",
+    "TextGame",
     "Variant",
     "__version__",
     "actions",
@@ -59,9 +64,16 @@ __all__ = [
     "symphony9_v0",
 ]
 
-_ID = "symphony9/symphony9-v0"
-if _ID not in aec_registry:
-    register("aec", _ID, "symphony9_env.symphony9_v0:env")
-    register("parallel", _ID, "symphony9_env.symphony9_v0:parallel_env")
+with contextlib.suppress(ImportError):  # PettingZoo has a registry from 1.27 on
+    import pettingzoo.env_registry.registration as _registration
+
+    if (_id := "symphony9/symphony9-v0") not in _registration.aec_registry:
+        _registration.register("aec", _id, "symphony9_env.symphony9_v0:env")
+        _registration.register("parallel", _id, "symphony9_env.symphony9_v0:parallel_env")
 if "Symphony9-v0" not in gymnasium.registry:
-    gymnasium.register("Symphony9-v0", "symphony9_env.envs.single:SingleSeatEnv")
+    gymnasium.register(
+        "Symphony9-v0",
+        "symphony9_env.envs.single:SingleSeatEnv",
+        vector_entry_point="symphony9_env.envs.vector:Symphony9VectorEnv",
+        max_episode_steps=MAX_DECISIONS,  # no game is longer, so nothing is truncated; some wrappers need a limit
+    )

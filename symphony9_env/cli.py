@@ -145,7 +145,7 @@ def _record(chosen: argparse.Namespace) -> None:
 def _play_at_random(env: RawEnv, seed: int) -> Record:
     rng = np.random.default_rng(seed)
     while not all(env.terminations.values()):
-        env.step(rng.choice(np.flatnonzero(env.observe(env.agent_selection)["action_mask"])))
+        env.step(rng.choice(np.flatnonzero(env.action_mask)))
     return env.record()
 
 

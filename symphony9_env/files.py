@@ -7,6 +7,7 @@ process is killed on the way, the target is as it was before.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -14,6 +15,7 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -51,7 +53,7 @@ def write_text(path: Path, text: str, *, is_private: bool = False) -> None:
 def append_text(path: Path, text: str) -> None:
     """Append text (UTF-8) to a file durably; if that fails, leave the file as it was."""
     is_new = not path.exists()
-    with path.open("ab", buffering=0) as file:
+    with open_to_append(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
             rest = memoryview(text.encode())
@@ -64,6 +66,19 @@ def append_text(path: Path, text: str) -> None:
             raise
     if is_new:
         sync_folder(path.parent)
+
+
+def open_to_append(path: Path) -> FileIO:
+    """Open a file for appending; raise an OSError if it is a link, a pipe or a device.
+
+    A folder from somebody else may contain them: a link would lead elsewhere, and opening a pipe might block.
+    """
+    special = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags | special, 0o666))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "Not a regular file", os.fspath(path))
+    return file
 
 
 def sync_folder(folder: Path) -> None:
@@ -117,13 +132,16 @@ def make_folder(path: str | os.PathLike[str], option: str = "--out") -> Path:
     return folder
 
 
-def lock_folder(folder: Path, what: str) -> IO[bytes]:
+def lock_folder(folder: Path, what: str) -> FileIO:
     """Lock a folder against other processes and return the open lock file; closing it releases the lock.
 
     The system also releases the lock when the process ends, however it ends. `what` names the kind of process in the
     ValueError that is raised if another one holds the lock. Temporary files of processes that were killed are removed.
     """
-    lock = (folder / ".lock").open("ab")
+    for path in folder.iterdir():
+        if path.is_symlink() and path.is_dir():
+            raise ValueError(f"{path}: is a link; what is written to this folder must stay in it")
+    lock = open_to_append(folder / ".lock")
     try:
         _lock_file(lock)
     except OSError:
@@ -143,12 +161,12 @@ def remove_temporary_files(folder: Path) -> None:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock_file(file: IO[bytes]) -> None:
+    def _lock_file(file: FileIO) -> None:
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _lock_file(file: IO[bytes]) -> None:
+    def _lock_file(file: FileIO) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -194,6 +194,14 @@ def check_seed(seed: Any) -> int:
     return value
 
 
+def check_limit(name: str, value: Any, least: int = 1) -> int | None:
+    """Return a limit as an int, or None for no limit; raise a ValueError for anything else."""
+    number = whole_number(value)
+    if value is not None and (number is None or number < least):
+        raise ValueError(f"{name}={value!r}; allowed: a whole number from {least} on, or None")
+    return number
+
+
 def draw_seed() -> int:
     """Return a seed from the system's entropy."""
     return secrets.randbits(SEED_BITS)

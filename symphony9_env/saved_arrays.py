@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from symphony9_env.suggestions import shorten
+
 Arrays = dict[str, NDArray[Any]]
 
 _HEADER: Final = "header"
@@ -36,7 +38,7 @@ def unpack_arrays(data: bytes, header: Mapping[str, Any], like: Arrays) -> tuple
         is_whole = np.array_equal(arrays.pop(_HASH), _hash(arrays))
         del arrays[_HEADER]
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"not a save, or damaged: {str(error)[:200]}") from None
+        raise ValueError(f"not a save, or damaged: {shorten(str(error))}") from None
     if not isinstance(found, dict):
         raise ValueError("not a save, or damaged: its header is not a JSON object")
     for name, value in header.items():

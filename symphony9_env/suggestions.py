@@ -21,8 +21,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(text: str, limit: int = 200) -> str:
-    """Return a text of at most `limit` characters: its beginning and its end, if it is longer."""
+    """Return a text on one line of at most `limit` characters: its beginning and its end, if it is longer."""
     half = limit // 2
+    text = " ".join(text.splitlines())
     return text if len(text) <= limit else f"{text[: half - 3]} ... {text[2 - half :]}"
 
 

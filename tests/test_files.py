@@ -119,3 +119,31 @@ def test_files_over_the_limit_are_refused_unread(tmp_path: Path) -> None:
         files.read_bytes(huge, 100)
     (tmp_path / "small").write_bytes(b"x" * 100)
     assert files.read_bytes(tmp_path / "small", 100) == b"x" * 100
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such links and pipes")
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe"])
+def test_nothing_is_appended_through_a_link_or_to_a_pipe(tmp_path: Path, kind: str) -> None:
+    """A folder from somebody else may contain them."""
+    other, folder = tmp_path / "other", tmp_path / "folder"
+    folder.mkdir()
+    for name in ("games.csv", ".lock"):
+        if kind == "pipe":
+            os.mkfifo(folder / name)
+        else:
+            (folder / name).symlink_to(other)
+    if kind == "link":
+        other.write_text("mine")
+    with pytest.raises(OSError, match=r"games\.csv"):
+        files.append_text(folder / "games.csv", "text")
+    with pytest.raises(OSError, match=r"\.lock"):
+        files.lock_folder(folder, "test")
+    assert (other.read_text() if other.exists() else "") == ("mine" if kind == "link" else "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_folder_with_a_link_to_another_folder_is_not_locked(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "records").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="records: is a link"):
+        files.lock_folder(tmp_path / "folder", "test")

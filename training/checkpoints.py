@@ -1,35 +1,38 @@
 """The folder of a run, and its checkpoints: everything needed to resume exactly.
 
-A checkpoint is a line with the format and a hash, then what `torch.save` wrote. It is written atomically, and the one
-before is kept. Before it is used, everything in it is checked; nothing in the folder changes until then.
+A checkpoint is a line with the format and a hash, then arrays in the safetensors format. (What `torch.save` writes is a
+pickle: reading it runs no code, but a few bytes of it can use any amount of memory.) It is written atomically, and the
+one before is kept. Before it is used, everything in it is checked; nothing in the folder changes until then.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import sys
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 from sb3_contrib import MaskablePPO
 
 from symphony9_env import files
 from symphony9_env.agents.policy import check_values
+from symphony9_env.saved_arrays import Arrays
 from training.config import Settings, parse_settings_json
 from training.network import export_weights, make_card
 from training.progress import Row, check_rows
 from training.vec_env import SelfPlayVecEnv
 
-FORMAT: Final = "symphony9-training/2"
+FORMAT: Final = "symphony9-training/3"
 MAX_BYTES: Final = 1 << 32
 KEY_BYTES: Final = 624 * 4  # of NumPy's random state
 CONTENTS: Final[dict[str, type]] = {
@@ -61,7 +64,7 @@ class RunFolder:
         self.progress = self.path / "progress.csv"
         self.curve = self.path / "curve.png"
 
-    def lock(self) -> IO[bytes]:
+    def lock(self) -> FileIO:
         """Lock the folder against other runs until the file returned is closed; remove what killed runs left."""
         lock = files.lock_folder(self.path, "training run")
         if self.pool.is_dir():
@@ -126,9 +129,43 @@ def describe_kept(*checkpoints: Path) -> str:
 
 def pack(state: dict[str, Any]) -> bytes:
     """Return the bytes of a checkpoint."""
-    contents = io.BytesIO()
-    torch.save(state, contents)
-    return f"{FORMAT} {hashlib.sha256(contents.getbuffer()).hexdigest()}\n".encode() + contents.getbuffer()
+    arrays: Arrays = {}
+    tree = json.dumps(_encode(state, arrays)).encode()
+    contents = save({**arrays, "tree": np.frombuffer(tree, np.uint8)})
+    return f"{FORMAT} {hashlib.sha256(contents).hexdigest()}\n".encode() + contents
+
+
+def _encode(value: Any, arrays: Arrays) -> Any:
+    """Return a value as JSON; tensors and bytes in it become arrays, to which the JSON refers by their names."""
+    match value:
+        case dict():
+            return {"dict": [[key, _encode(item, arrays)] for key, item in value.items()]}
+        case tuple():
+            return {"tuple": [_encode(item, arrays) for item in value]}
+        case bytes():
+            arrays[name := str(len(arrays))] = np.frombuffer(value, np.uint8)
+            return {"bytes": name}
+        case torch.Tensor():
+            arrays[name := str(len(arrays))] = value.detach().cpu().numpy()
+            return {"tensor": name}
+    return value
+
+
+def _decode(value: Any, arrays: Arrays) -> Any:
+    """Return what `_encode` encoded. It takes each array once: with references, little data could stand for much."""
+    if not isinstance(value, dict):
+        return value
+    [(kind, content)] = value.items()
+    match kind:
+        case "dict":
+            return {key: _decode(item, arrays) for key, item in content}
+        case "tuple":
+            return tuple(_decode(item, arrays) for item in content)
+        case "bytes":
+            return arrays.pop(content).tobytes()
+        case "tensor":
+            return torch.from_numpy(arrays.pop(content))
+    raise ValueError(f"unknown kind {kind[:100]!r}")
 
 
 def unpack(data: bytes) -> dict[str, Any]:
@@ -140,11 +177,9 @@ def unpack(data: bytes) -> dict[str, Any]:
     if hashlib.sha256(contents).hexdigest() != digest:
         raise ValueError("damaged: its contents do not match its hash")
     try:
-        with zipfile.ZipFile(io.BytesIO(contents)) as archive:  # torch would also unpack compressed parts of any size
-            if sum(part.file_size for part in archive.infolist()) > len(contents):
-                raise ValueError("its parts are larger than the file")
-        state = torch.load(io.BytesIO(contents), map_location="cpu", weights_only=True)
-    except Exception as error:  # torch documents no list of its exceptions
+        arrays = load(contents)
+        state = _decode(json.loads(arrays.pop("tree").tobytes()), arrays)
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"can't be read ({error})") from None
     if not isinstance(state, dict) or set(state) != set(CONTENTS):
         raise ValueError(f"invalid: must contain exactly {', '.join(CONTENTS)}")

@@ -27,9 +27,10 @@ from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import Agent, Positions, Rows, has_ledger
 from symphony9_env.agents.message import FORMAT, AgentMessage
 from symphony9_env.agents.transports import NoAnswer, NotStarted, Transport
-from symphony9_env.events import opening_events, see
+from symphony9_env.events import SeenEvent, opening_events, see
 from symphony9_env.game_replay import deal_again, replay_moves
-from symphony9_env.views import describe, observation_size, seat_view
+from symphony9_env.views import observation_size, seat_view
+from symphony9_env.views.questions import describe_question, format_news
 from symphony9_env.views.rules_summary import summarize_rules
 from symphony9_env.views.seat_json import seat_json
 from symphony9_env.views.vector import observe
@@ -113,20 +114,32 @@ def make_message(positions: Positions, row: int) -> AgentMessage:
     view = seat_view(states, row, seat, ledger)
     observation = np.zeros(observation_size(ledger), np.float32)
     observe(states, row, seat, observation)
-    game = deal_again(states, row)
-    events = [*opening_events(game), *(one for _, _, more in replay_moves(game, positions.moves(row)) for one in more)]
+    events, news = _replay_events(positions, row, seat)
     return {
         "format": FORMAT,
         "seat": seat,
         "num_players": view.num_players,
         "decision": view.decision,
         "rules": summarize_rules(view.num_players, bool(states["discussion"][row])),
-        "text": describe(view),
+        "text": describe_question(view, news),
         "view": seat_json(view),
-        "events": [event.as_json() for event in see(events, seat)],
+        "events": [event.as_json() for event in events],
         "observation": observation.tolist(),
         "legal": {str(action): NAMES[action] for action in view.legal},
     }
+
+
+def _replay_events(positions: Positions, row: int, seat: int) -> tuple[list[SeenEvent], list[str]]:
+    """Return the events of a game that a seat may see, and those since its last decision as lines of text."""
+    game = deal_again(positions.states, row)
+    events = see(opening_events(game), seat)
+    num_players = int(positions.states["num_players"][row])
+    news = format_news(events, num_players)
+    for player, _, more in replay_moves(game, positions.moves(row)):
+        seen = see(more, seat)
+        events += seen
+        news = format_news(seen, num_players) if player == seat else [*news, *format_news(seen, num_players)]
+    return events, news
 
 
 def read_answer(answer: str, legal: Collection[int]) -> int:

@@ -136,7 +136,7 @@ def _read_response(response: http.client.HTTPResponse) -> str:
     if not 200 <= response.status < 300:
         text = shorten(_read_start(response))
         raise NoAnswer(f"answered with status {response.status}{f': {text}' if text else ''}")
-    body = response.read(MAX_ANSWER_BYTES + 1)
+    body = _read_body(response, MAX_ANSWER_BYTES + 1)
     if len(body) > MAX_ANSWER_BYTES:
         raise NoAnswer(f"answered with more than {MAX_ANSWER_BYTES:,} bytes")
     if response.length:  # bytes that were announced and did not come
@@ -147,5 +147,16 @@ def _read_response(response: http.client.HTTPResponse) -> str:
 def _read_start(response: http.client.HTTPResponse) -> str:
     """Return the start of the body, as far as it can be read."""
     with suppress(OSError, ValueError, http.client.HTTPException):
-        return response.read(4 * MAX_REASON_LENGTH).decode(errors="replace")
+        return _read_body(response, 4 * MAX_REASON_LENGTH).decode(errors="replace")
     return ""
+
+
+def _read_body(response: http.client.HTTPResponse, max_bytes: int) -> bytes:
+    """Return the body or its first `max_bytes`.
+
+    `read` would not do: it reads a chunk of the size -1 to the end of the connection, whatever its own limit is.
+    """
+    body = bytearray()
+    while len(body) < max_bytes and (part := response.read1(max_bytes - len(body))):
+        body += part
+    return bytes(body[:max_bytes])

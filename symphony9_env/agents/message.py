@@ -20,7 +20,7 @@ class AgentMessage(TypedDict):
     num_players: Annotated[int, PLAYER_COUNTS]
     decision: Annotated[str, DECISIONS]
     rules: str  # the rules in brief
-    text: str  # the view in words
+    text: str  # what has happened since the seat's last decision, and the view, in words
     view: ViewJson
     events: list[EventJson]  # of the whole game so far, as this seat may see them
     observation: list[float]

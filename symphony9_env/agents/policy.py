@@ -170,8 +170,9 @@ def _read_card(description: dict[str, Any]) -> Card:
 
 
 def _check_card(card: Card) -> None:
-    if not card.num_players or not set(card.num_players) <= set(PLAYER_COUNTS):
-        raise ValueError(f"num_players={show(list(card.num_players))}; allowed: a selection of {list(PLAYER_COUNTS)}")
+    counts = card.num_players
+    if not counts or not set(counts) <= set(PLAYER_COUNTS) or len(set(counts)) < len(counts):
+        raise ValueError(f"num_players={show(list(counts))}; allowed: a selection of {list(PLAYER_COUNTS)}")
     if not isinstance(card.network, str) or card.network not in SHAPES:
         raise ValueError(f"network={show(card.network)}; allowed: {', '.join(SHAPES)}")
     if len(card.hidden) > 16 or not all(0 < size <= MAX_LAYER_SIZE for size in card.hidden):

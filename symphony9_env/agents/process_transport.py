@@ -28,8 +28,10 @@ from typing import IO, Any, Final
 
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.transports import MAX_ANSWER_BYTES, MAX_REASON_LENGTH, NoAnswer, NotStarted, shorten
+from symphony9_env.files import open_to_append
 
 MAX_LOG_BYTES: Final = 8 << 20  # what a process writes to its standard error beyond that is dropped
+MAX_ERROR_LENGTH: Final = 1000  # characters of the reason why a function can't be used
 MAX_UNREAD_ANSWERS: Final = 16  # a process that writes more lines than that has to wait
 IMPORT_SECONDS: Final = 60.0  # how long the import of a function may take, if the time for an answer is shorter
 END_SECONDS: Final = 1.0  # how long to wait for the end of a process, its output and its threads
@@ -95,13 +97,14 @@ class FunctionProcess(ProcessTransport):
             raise ValueError(f"agent {self._command[-1]!r}: its process {error}") from None
         if "kind" not in self._description:
             self.close()
-            raise ValueError(self._description.get("error", f"agent {self._command[-1]!r}: its process didn't start"))
+            reason = self._description.get("error", f"agent {self._command[-1]!r}: its process didn't start")
+            raise ValueError("".join(char if char.isprintable() else " " for char in reason[:MAX_ERROR_LENGTH]))
         return self._description
 
     def ask(self, message: AgentMessage) -> str:
         reply = _read_object(super().ask(message))
         if "answer" not in reply:
-            raise NoAnswer(reply.get("failure", "wrote something else than its answer"))
+            raise NoAnswer(shorten(reply.get("failure", "wrote something else than its answer")))
         return reply["answer"]
 
     def _start(self) -> _Conversation:
@@ -206,7 +209,7 @@ class _Conversation:
 
     def _append_to_log(self, chunk: bytes) -> None:
         assert self._log is not None
-        with self._log.open("ab", buffering=0) as file:
+        with open_to_append(self._log) as file:
             room = MAX_LOG_BYTES - file.tell()
             if room > 0:
                 file.write(chunk[:room] + (_LOG_IS_FULL if len(chunk) >= room else b""))
@@ -322,9 +325,9 @@ else:
 
     def _list_descendants(pid: int) -> list[int]:
         """Return the processes that a process started, and those that they started; only Linux lists them."""
-        found: list[int] = []
-        with suppress(OSError):
-            for thread in Path(f"/proc/{pid}/task").iterdir():
-                for child in (thread / "children").read_text().split():
-                    found += [int(child), *_list_descendants(int(child))]
-        return found
+        found = [pid]
+        for parent in found:  # grows in the loop; there may be more generations than Python allows calls
+            with suppress(OSError):
+                for thread in Path(f"/proc/{parent}/task").iterdir():
+                    found += [int(child) for child in (thread / "children").read_text().split()]
+        return found[1:]

@@ -42,11 +42,12 @@ from symphony9_env.arena.benchmark_games import (
 )
 from symphony9_env.arena.console import format_interval, format_percent, format_table, show_progress
 from symphony9_env.arena.ratings import win_rate
-from symphony9_env.arena.settings_file import check_settings, read_games, read_settings
+from symphony9_env.arena.settings_file import check_settings, folder_error, read_games, read_settings
 from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.files import append_text, lock_folder, make_folder, write_text
 from symphony9_env.options import EnvOptions, make_options
+from symphony9_env.suggestions import show
 
 PROTOCOL: Final = "symphony9-benchmark/2"
 PROG: Final = "python -m evaluation.benchmark"
@@ -55,6 +56,8 @@ GAMES: Final = 240  # against each opponent; every seat as often
 LITE_GAMES: Final = 24
 AGENT_SEED: Final = 0  # of the agent; it tells nothing about the deals
 SALT_BYTES: Final = 16
+SALT: Final = re.compile("(?:[0-9a-f]{2}){1,64}")
+SALT_RULE: Final = "allowed: 1 to 64 bytes, each as two of the digits 0-9 and a-f"
 MAX_SILENT_GAMES: Final = 3  # in a row without a legal answer, until the evaluation stops
 
 KINDS: Final[dict[str, dict[str, Any]]] = {
@@ -130,7 +133,7 @@ class Benchmark:
         check_settings(file, self.settings, self._file, has_games=bool(complete), what="evaluation")
         if complete != text:  # the program was killed while it wrote the last line
             write_text(self._file, complete)
-        return read_outcomes(complete, self._file)
+        return read_outcomes(complete, self._file, list_opponents(self.num_games))
 
     @property
     def total(self) -> int:
@@ -144,9 +147,10 @@ class Benchmark:
         doesn't run says nothing about how it plays. After three of them in a row, raise a ValueError.
         """
         silent: list[GameOutcome] = []
+        opponents = list_opponents(self.num_games)
         with self.agent, show_progress(self.total, len(self.outcomes)) as advance:
             while (number := len(self.outcomes) + len(silent)) < self.total:
-                opponent, key = OPPONENTS[number // self.num_games], derive_key(self._salt, number)
+                opponent, key = opponents[number], derive_key(self._salt, number)
                 played = play_game(number, key, self.agent, opponent, self.options)
                 outcome = make_outcome(opponent, key, played)
                 if played.forfeit is not None and played.forfeit.is_silent:
@@ -189,11 +193,19 @@ class Benchmark:
                 file=sys.stderr,
             )
             if file.exists():
-                return read_settings(file, "evaluation")
+                return self._read_results(file)
         self.play()
         results = self.results()
         write_text(file, json.dumps(results, indent=2) + "\n")
         return results
+
+    def _read_results(self, file: Path) -> dict[str, Any]:
+        """Return the stored row of a finished evaluation; raise a ValueError if it is not that of its games."""
+        stored = read_settings(file, "evaluation")
+        for name, value in self.results().items():
+            if name not in ("package", "salt") and stored.get(name) != value:
+                raise folder_error(self.out, f"{file.name}: {name} is {show(stored.get(name))}; expected {show(value)}")
+        return stored
 
 
 def is_isolated(agent: agents.Agent) -> bool:
@@ -204,6 +216,11 @@ def is_isolated(agent: agents.Agent) -> bool:
 def is_verified(agent: agents.Agent) -> bool:
     """Return whether an agent's fingerprint changes with its code; not so for an address or a command without files."""
     return not isinstance(agent, ExternalAgent) or bool(agent.transport.fingerprint())
+
+
+def list_opponents(num_games: int) -> list[str]:
+    """Return the opponent of each game of an evaluation, with so many games against each."""
+    return [name for name in OPPONENTS for _ in range(num_games)]
 
 
 def fingerprint_opponents(num_players: int) -> dict[str, str]:
@@ -233,21 +250,27 @@ def verify(folder: Path) -> str:
     """
     file = folder / "results.json"
     results = read_settings(file, "benchmark")
-    if results.get("protocol") != PROTOCOL or results.get("task") not in TASKS:
+    task, salt = results.get("task"), results.get("salt")
+    if results.get("protocol") != PROTOCOL or not isinstance(task, str) or task not in TASKS:
         raise ValueError(f"{file}: does not hold results by {PROTOCOL}")
-    options, salt = TASKS[results["task"]], results.get("salt")
+    if salt is not None and not (isinstance(salt, str) and SALT.fullmatch(salt)):
+        raise ValueError(f"{file}: salt is {show(salt)}; {SALT_RULE}")
+    options = TASKS[task]
     games = folder / "games.jsonl"
-    outcomes = read_outcomes(read_games(games), games)
     num_games = results.get("games")
-    if num_games not in (LITE_GAMES, GAMES) or len(outcomes) != num_games * len(OPPONENTS):
-        raise ValueError(f"{games}: has {len(outcomes)} games; {file} is of {num_games!r} against each opponent")
+    if type(num_games) is not int or num_games not in (LITE_GAMES, GAMES):
+        raise ValueError(f"{file}: games is {show(num_games)}; expected {LITE_GAMES} or {GAMES}")
+    opponents = list_opponents(num_games)
+    outcomes = read_outcomes(read_games(games), games, opponents)
+    if len(outcomes) != len(opponents):
+        raise ValueError(f"{games}: has {len(outcomes)} games; {file} is of {num_games} against each opponent")
     expected = {"opponents": fingerprint_opponents(options.num_players), **summarise(outcomes, options.num_players)}
     for name, value in expected.items():
         if results.get(name) != value:
-            raise ValueError(f"{file}: {name} is {results.get(name)!r}; expected {value!r}")
+            raise ValueError(f"{file}: {name} is {show(results.get(name))}; expected {show(value)}")
     with show_progress(len(outcomes), 0) as advance:
         for outcome in outcomes:
-            verify_game(outcome, OPPONENTS[outcome.game // num_games], options, salt)
+            verify_game(outcome, opponents[outcome.game], options, salt)
             advance(1)
     deals = "the published salt" if salt is not None else "the keys in games.jsonl (it was continued after a stop)"
     return f"verified: {len(outcomes)} games played again from {deals}, and the row, agree with {file}"
@@ -304,8 +327,8 @@ def _evaluate(chosen: argparse.Namespace) -> None:
         raise ValueError("--agent and --task are needed; --list lists the tasks")
     if chosen.task not in TASKS:
         raise ValueError(f"--task {chosen.task}; allowed: {', '.join(TASKS)}")
-    if chosen.salt is not None and not re.fullmatch("(?:[0-9a-f]{2}){1,64}", chosen.salt):
-        raise ValueError(f"--salt {chosen.salt}; allowed: 1 to 64 bytes, each as two of the digits 0-9 and a-f")
+    if chosen.salt is not None and not SALT.fullmatch(chosen.salt):
+        raise ValueError(f"--salt {chosen.salt}; {SALT_RULE}")
     label = re.sub(r"[^A-Za-z0-9.]+", "-", chosen.agent).strip("-")[-60:]
     out = Path(chosen.out or f"runs/benchmark-{chosen.task}-{label}{'-lite' if chosen.lite else ''}")
     made = Benchmark(chosen.task, chosen.agent, out, lite=chosen.lite, timeout=chosen.timeout, salt=chosen.salt)

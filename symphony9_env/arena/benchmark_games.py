@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -80,23 +81,27 @@ def make_outcome(opponent: str, key: str, played: PlayedGame) -> GameOutcome:
     return GameOutcome(game.number, opponent, key, seat, moves, line.win_share, line.total, None)
 
 
-def read_outcomes(text: str, file: Path) -> list[GameOutcome]:
-    """Return the games of the text of a file games.jsonl; raise a ValueError if it holds something else."""
+def read_outcomes(text: str, file: Path, opponents: Sequence[str]) -> list[GameOutcome]:
+    """Return the games of the text of a file games.jsonl; raise a ValueError if it holds something else.
+
+    `opponents` has the opponent of each game of the evaluation.
+    """
     outcomes: list[GameOutcome] = []
     for number, line in enumerate(text.splitlines()):
         try:
-            outcomes.append(_check(GameOutcome(**json.loads(line)), number))
-        except (TypeError, ValueError, RecursionError):
+            outcomes.append(_check(GameOutcome(**json.loads(line)), number, opponents[number]))
+        except (TypeError, ValueError, RecursionError, IndexError):
             raise ValueError(f"{file}: line {number + 1} is not game {number} of an evaluation") from None
     return outcomes
 
 
-def _check(outcome: GameOutcome, number: int) -> GameOutcome:
+def _check(outcome: GameOutcome, number: int, opponent: str) -> GameOutcome:
     """Return a game that was read; raise a ValueError or TypeError if it can't be one."""
     bytes(outcome.moves if isinstance(outcome.moves, list) else "no list")  # accepts numbers from 0 to 255 only
     is_share = isinstance(outcome.win_share, float) and 0 <= outcome.win_share <= 1
     is_score = outcome.score is None or (isinstance(outcome.score, float) and math.isfinite(outcome.score))
-    if outcome.game != number or len(bytes.fromhex(outcome.key)) != KEY_LENGTH // 2 or not is_share or not is_score:
+    is_right = (outcome.game, outcome.opponent) == (number, opponent)
+    if not is_right or len(bytes.fromhex(outcome.key)) != KEY_LENGTH // 2 or not is_share or not is_score:
         raise ValueError
     return outcome
 

@@ -231,7 +231,7 @@ def _summarise_scoring_tiles(games: GameData) -> dict[str, TileResult]:
             tiles[name.removeprefix("points_")] = {
                 "games": int(in_play.any(1).sum()),
                 "mean": float(points[in_play].mean()),
-                "winners_mean": float(points[won].mean()),
+                "winners_mean": float(points[won].mean()) if won.any() else 0.0,
                 "scoring_seats": float(scoring.sum() / in_play.sum()),
             }
     return tiles

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from symphony9_env.files import read_bytes, write_text
+from symphony9_env.suggestions import show
 
 MAX_SETTINGS_BYTES: Final = 1 << 20
 MAX_GAMES_BYTES: Final = 1 << 30  # about two million games
@@ -25,7 +26,9 @@ def check_settings(file: Path, settings: dict[str, Any], games: Path, *, has_gam
     stored = read_settings(file, what)
     for name, value in settings.items():
         if stored.get(name) != value:
-            raise folder_error(file.parent, f"holds another {what} ({name} {stored.get(name)!r}, not {value!r})")
+            raise folder_error(
+                file.parent, f"holds another {what} ({name} {show(stored.get(name))}, not {show(value)})"
+            )
 
 
 def read_settings(file: Path, what: str) -> dict[str, Any]:

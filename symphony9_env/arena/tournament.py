@@ -20,6 +20,7 @@ finished games are kept, and the same command continues if the agents are unchan
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -53,6 +54,7 @@ from symphony9_env.setup_format import hash_box, pack_box
 BATCH_SECONDS: Final = 2.0  # how long a batch should take: what a kill may lose, and how often the bar moves
 MAX_BATCH: Final = 4096
 PROG: Final = "python -m evaluation.tournament"
+_RECORD_NAME: Final = re.compile(r"game-[0-9]{1,9}\.json")
 
 
 def make_parser(prog: str) -> Parser:
@@ -169,7 +171,7 @@ class Tournament:
                 seated = [self.players[agent] for agent in one.game.agents]
                 players = [{"name": agent.name, "agent": agent.spec or agent.name} for agent in seated]
                 record = Record({**make_game_record(one), "players": players})
-                records.save(record, folder / f"game-{one.game.number}.json")
+                write_text(folder / f"game-{one.game.number}.json", records.dumps(record) + "\n")
         self.folder.add([line for one in played for line in make_rows(one, self.names)])
 
     def games(self) -> GameData:
@@ -186,7 +188,8 @@ class Tournament:
         results: Results = {**self.results(), "command": command}
         path = self.folder.path
         write_text(path / "results.json", json.dumps(results, indent=1) + "\n")
-        kept = sorted((path / "records").glob("*.json"), key=lambda file: int(file.stem.split("-")[1]))
+        found = [file for file in (path / "records").glob("*.json") if _RECORD_NAME.fullmatch(file.name)]
+        kept = sorted(found, key=lambda file: int(file.stem.removeprefix("game-")))
         if kept:
             write_text(path / "watch.html", make_page(read_replays(kept, policy=agents.SHIPPED, search=0)))
         write_text(path / "report.html", make_report(results, self.games(), [file.name for file in kept]))

@@ -1,1 +1,1 @@
-"""Environments: PettingZoo (AEC and parallel) and Gymnasium (one seat and vector)."""
+"""Environments: PettingZoo (AEC and parallel), Gymnasium (one seat and vector), and text."""

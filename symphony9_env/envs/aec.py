@@ -14,11 +14,12 @@ from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.actions import NAMES, format_actions, num_actions
 from symphony9_env.engine import SEATS, advance, advance_with_events
-from symphony9_env.envs.spaces import action_space, observation_space, vector_space
+from symphony9_env.envs.spaces import MASK_IN_INFO, action_space, check_mask, observation_space, vector_space
 from symphony9_env.events import EventBuffer
 from symphony9_env.names import agent_name
 from symphony9_env.options import (
     OptionValues,
+    check_limit,
     check_seed,
     draw_seed,
     make_options,
@@ -35,8 +36,13 @@ from symphony9_env.scores import score_sheet
 from symphony9_env.setup_format import pack_box, write_setup
 from symphony9_env.views import STATE_FIELDS, STATE_SIZE, observation_size, resample, seat_view
 from symphony9_env.views.moves import replace_bids
+from symphony9_env.views.rules_summary import summarize_rules_and_actions
 from symphony9_env.views.seat import SeatView
 from symphony9_env.views.vector import observe, observe_all
+
+# Agents that are language models are shown the documentation of this module as the rules (PettingZoo's tutorial on
+# LangChain does that).
+__doc__ = f"{__doc__}\n\n{summarize_rules_and_actions()}"
 
 
 class Observation(TypedDict):
@@ -56,11 +62,14 @@ class AfterReset:
         raise AttributeError(f"{self.name} cannot be accessed before reset")
 
 
-class RawEnv(AECEnv[str, Observation, int]):
+class RawEnv(AECEnv[str, Any, int]):
     """Symphony No. 9 for 2 to 4 players; an illegal action raises a ValueError and changes nothing.
 
-    `help(RawEnv.__init__)` explains the options. `render_mode` is None, "ansi" (text), "rgb_array" (an image) or
-    "human" (a window, or printed text).
+    `help(RawEnv.__init__)` explains the options of the game. The others say how PettingZoo presents it:
+        render_mode: None, "ansi" (text), "rgb_array" (an image) or "human" (a window, or printed text).
+        mask: where the mask of legal actions is. "observation" makes observations dictionaries, with the vector and
+            the mask; with "info", observations are the plain vector, and every agent's info has an `action_mask`.
+        max_cycles: truncate the game after so many decisions; None plays it to its end.
 
     >>> env = RawEnv(num_players=2)
     >>> env.reset(seed=7)
@@ -83,12 +92,21 @@ class RawEnv(AECEnv[str, Observation, int]):
     infos: Any = AfterReset()
 
     @with_option_signature
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
+    def __init__(
+        self,
+        *,
+        render_mode: str | None = None,
+        mask: str = "observation",
+        max_cycles: int | None = None,
+        **options: Unpack[OptionValues],
+    ) -> None:
         super().__init__()
+        self.mask = check_mask(mask)
+        self.max_cycles = check_limit("max_cycles", max_cycles)
         self.render_mode = check_render_mode(render_mode)
         self._renderer = Renderer(self.metadata["render_fps"])
         self.event_buffer: EventBuffer | None = None  # set one to receive the events of each step
-        self.options = make_options(("render_mode",), **options)
+        self.options = make_options(("render_mode", "mask", "max_cycles"), **options)
         self.possible_agents = [agent_name(player) for player in range(self.options.num_players)]
         self._box = pack_box(self.options.variant)
         # The true state, hidden information included: for search, tests and tools, not for players. Only read it.
@@ -102,8 +120,9 @@ class RawEnv(AECEnv[str, Observation, int]):
         self._last_seed: int | None = None
         self._points = np.zeros(SEATS, np.int64)  # if the game ended now; updated only for shaping
         self._player = self._phase = NONE
+        self._has_ended = False  # the game is over, or the episode was ended before
         self.has_reset = False
-        self.observation_spaces = {agent: observation_space(self.options) for agent in self.possible_agents}
+        self.observation_spaces = {agent: observation_space(self.options, self.mask) for agent in self.possible_agents}
         self.action_spaces = {agent: action_space(self.options) for agent in self.possible_agents}
         self.state_space = vector_space(STATE_FIELDS)
 
@@ -206,6 +225,7 @@ class RawEnv(AECEnv[str, Observation, int]):
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self.refresh()
+        self._put_masks_into_infos()
         if self.options.shaping:  # the deal is the baseline
             kind, unused = self.options.reward_kind, np.zeros(SEATS)
             compute_rewards(self.states, 0, kind, 0.0, self._points, unused, unused)
@@ -219,16 +239,20 @@ class RawEnv(AECEnv[str, Observation, int]):
     def _move_to(self, where: int) -> None:
         """Select the seat that decides now; `where` is what the engine returned."""
         self._phase, self._player = divmod(where, SEATS)
-        agent = self.possible_agents[self._player]
-        self.agent_selection = agent
-        self.infos[agent] = {"decision": DECISIONS[self._phase]}
+        self._has_ended = self._phase == OVER
+        self.agent_selection = self.possible_agents[self._player]
+
+    def _put_masks_into_infos(self) -> None:
+        """Put every agent's mask into its info, if that is where it belongs; keys that change would break libraries."""
+        if self.mask == MASK_IN_INFO:
+            self.infos = {agent: {**info, "action_mask": self.mask_of(agent)} for agent, info in self.infos.items()}
 
     # Playing.
 
     def step(self, action: int | None) -> None:
         """Play a legal action of the deciding seat; once the game is over, remove agents with None."""
         self.require_reset("step()")
-        if self._phase != OVER:
+        if not self._has_ended:
             self._play(self._check_action(action))
         elif self.agents and action is None:
             self._was_dead_step(action)
@@ -252,13 +276,15 @@ class RawEnv(AECEnv[str, Observation, int]):
     def _play(self, action: int) -> None:
         agent = self.agent_selection
         self._history.append((self._player, action))
-        self.infos[agent] = {}
         self._move_to(self._advance(action))
         if self.options.shaping or self._phase == OVER:
             self._cumulative_rewards[agent] = 0.0
             self._reward()
         if self._phase == OVER:
             self._finish()
+        elif self.max_cycles is not None and len(self._history) >= self.max_cycles:
+            self._truncate()
+        self._put_masks_into_infos()
         if self.render_mode == "human":
             self.render()
 
@@ -283,19 +309,37 @@ class RawEnv(AECEnv[str, Observation, int]):
         }
         self._deads_step_first()
 
+    def _truncate(self) -> None:
+        self._has_ended = True
+        self.truncations = dict.fromkeys(self.agents, True)
+        self._deads_step_first()
+
     # Observing and rendering.
 
-    def observe(self, agent: str) -> Observation:
-        """Return what an agent may know now, in new arrays; the mask of a waiting agent is all zeros."""
+    def observe(self, agent: str) -> Any:
+        """Return what an agent may know now, in new arrays: an `Observation`, or with mask="info" the vector alone."""
         self.require_reset("observe()")
         if agent not in self.possible_agents:
             raise ValueError(f"agent {agent!r}; allowed: {', '.join(self.possible_agents)}")
-        seat = self.possible_agents.index(agent)
-        if seat == self._player and self._phase != OVER:
-            return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
-        observation = np.empty_like(self._observation)
-        observe(self.states, 0, seat, observation)
-        return {"observation": observation, "action_mask": self.waiting_mask.copy()}
+        vector = self.observation_of(agent)
+        if self.mask == MASK_IN_INFO:
+            return vector
+        return {"observation": vector, "action_mask": self.mask_of(agent)}
+
+    def observation_of(self, agent: str) -> NDArray[np.float32]:
+        """Return the vector that an agent observes."""
+        if self._is_to_decide(agent):
+            return self._observation.copy()
+        vector = np.empty_like(self._observation)
+        observe(self.states, 0, self.possible_agents.index(agent), vector)
+        return vector
+
+    def mask_of(self, agent: str) -> NDArray[np.int8]:
+        """Return an agent's mask of legal actions; all zeros (in `parallel_env` all ones) if it is not to decide."""
+        return (self._mask if self._is_to_decide(agent) else self.waiting_mask).copy()
+
+    def _is_to_decide(self, agent: str) -> bool:
+        return self._phase != OVER and agent == self.possible_agents[self._player]
 
     def state(self) -> NDArray[np.float32]:
         """Return the complete state, hidden information included, for centralised critics; see `views.STATE_FIELDS`."""

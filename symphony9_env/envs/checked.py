@@ -7,9 +7,13 @@ from typing import Any, Unpack
 from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
-from symphony9_env.envs.aec import Observation, RawEnv
+from symphony9_env.envs.aec import RawEnv
 from symphony9_env.options import OptionValues, whole_number, with_option_signature
-from symphony9_env.rules.state import OVER
+from symphony9_env.views.rules_summary import summarize_rules_and_actions
+
+# Agents that are language models are shown the documentation of this module as the rules (PettingZoo's tutorial on
+# LangChain does that).
+__doc__ = f"{__doc__}\n\n{summarize_rules_and_actions()}"
 
 
 class CheckedEnv(RawEnv):
@@ -20,14 +24,19 @@ class CheckedEnv(RawEnv):
     """
 
     @with_option_signature
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
-        super().__init__(render_mode=render_mode, **options)
+    def __init__(
+        self,
+        *,
+        render_mode: str | None = None,
+        mask: str = "observation",
+        max_cycles: int | None = None,
+        **options: Unpack[OptionValues],
+    ) -> None:
+        super().__init__(render_mode=render_mode, mask=mask, max_cycles=max_cycles, **options)
         self.has_updated = False  # whether step or reset was called since `agent_iter` last gave an agent
-        self._ended_by_illegal_move = False
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         super().reset(seed, options)
-        self._ended_by_illegal_move = False
         self.has_updated = True
 
     def step(self, action: int | None) -> None:
@@ -36,7 +45,7 @@ class CheckedEnv(RawEnv):
         self.has_updated = True
         if not self.agents:
             EnvLogger.warn_step_after_terminated_truncated()
-        elif self._phase == OVER or self._ended_by_illegal_move:
+        elif self._has_ended:
             if action is not None:
                 self._check_range(action)
             self._was_dead_step(action)
@@ -56,7 +65,7 @@ class CheckedEnv(RawEnv):
     def _end_by_illegal_move(self) -> None:
         EnvLogger.warn_on_illegal_move()
         agent = self.agent_selection
-        self._ended_by_illegal_move = True
+        self._has_ended = True
         self._cumulative_rewards[agent] = 0.0
         self.terminations = dict.fromkeys(self.agents, True)
         self.truncations = dict.fromkeys(self.agents, True)
@@ -68,20 +77,20 @@ class CheckedEnv(RawEnv):
         if not self.has_reset:
             raise AssertionError(f"reset() needs to be called before {use}.")
 
-    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
+    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Any, int]:
         if not self.has_reset:
             EnvLogger.error_agent_iter_before_reset()
         return _OrderedIterable(self, max_iter)
 
 
-class _OrderedIterable(AECIterable[str, Observation, int]):
+class _OrderedIterable(AECIterable[str, Any, int]):
     """What `agent_iter` returns."""
 
-    def __iter__(self) -> AECIterator[str, Observation, int]:
+    def __iter__(self) -> AECIterator[str, Any, int]:
         return _OrderedIterator(self.env, self.max_iter)
 
 
-class _OrderedIterator(AECIterator[str, Observation, int]):
+class _OrderedIterator(AECIterator[str, Any, int]):
     """Check that every agent steps, as PettingZoo's `OrderEnforcingWrapper` does."""
 
     def __next__(self) -> str:

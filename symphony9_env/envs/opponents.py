@@ -1,10 +1,10 @@
-"""The opponents in an environment with one learner."""
+"""What the environments with one learner share: the opponents, the learner's seat, and illegal actions."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from symphony9_env.agents import Agent
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.registry import Factory
 from symphony9_env.rules.chance import next_seed
+
+ILLEGAL: Final = ("end", "random")
+ILLEGAL_REWARD: Final = -1.0  # for the learner, if an illegal action ends the game
 
 Opponent = str | os.PathLike[str] | Agent | Factory
 
@@ -68,6 +71,13 @@ def check_seat(seat: Any, num_players: int) -> int | None:
     if isinstance(seat, int | np.integer) and not isinstance(seat, bool) and 0 <= seat < num_players:
         return int(seat)
     raise ValueError(f"seat={seat!r}; allowed: 0 to {num_players - 1}, or 'random'")
+
+
+def check_illegal(illegal: Any) -> str:
+    """Return what an illegal action of the learner does, or raise a ValueError."""
+    if not isinstance(illegal, str) or illegal not in ILLEGAL:
+        raise ValueError(f"illegal={illegal!r}; allowed: {', '.join(map(repr, ILLEGAL))}")
+    return illegal
 
 
 def random_seat(seed: int, num_players: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from symphony9_env.envs.aec import AfterReset, Observation
+from symphony9_env.envs.aec import AfterReset
 from symphony9_env.envs.checked import CheckedEnv
 from symphony9_env.options import OptionValues, with_option_signature
 
@@ -23,29 +23,41 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):
     agents: Any = AfterReset()
 
     @with_option_signature
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[OptionValues]) -> None:
-        env = CheckedEnv(render_mode=render_mode, **options)
+    def __init__(
+        self,
+        *,
+        render_mode: str | None = None,
+        mask: str = "observation",
+        max_cycles: int | None = None,
+        **options: Unpack[OptionValues],
+    ) -> None:
+        env = CheckedEnv(render_mode=render_mode, mask=mask, max_cycles=max_cycles, **options)
         env.waiting_mask[:] = 1
         super().__init__(env)
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """Play the deciding seat's action and ignore the others."""
         if not self.agents:
             return {}, {}, {}, {}, {}
-        deciding = self.aec_env.agent_selection
-        if not isinstance(actions, Mapping) or deciding not in actions:
-            raise ValueError(f"no action for {deciding}, who is to decide; actions is {actions!r}")
-        observations, rewards, terminations, truncations, infos = super().step(actions)
-        return observations, rewards, terminations, truncations, self._add_active_agent(infos)
+        env = self.aec_env
+        if not isinstance(actions, Mapping) or self.deciding_agent not in actions:
+            raise ValueError(f"no action for {self.deciding_agent}, who is to decide; actions is {actions!r}")
+        env.step(actions[self.deciding_agent])
+        # Not PettingZoo's own step: it puts the name of the deciding agent into the infos, which breaks libraries.
+        results = (env.rewards, env.terminations, env.truncations, env.infos)
+        rewards, terminations, truncations, infos = ({agent: part[agent] for agent in self.agents} for part in results)
+        observations = {agent: env.observe(agent) for agent in self.agents}
+        while env.agents and (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
+            env.step(None)
+        self.agents = env.agents[:]
+        return observations, rewards, terminations, truncations, infos
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        """Deal a game as `raw_env` does."""
-        observations, infos = super().reset(seed, options)
-        return observations, self._add_active_agent(infos)
+    @property
+    def deciding_agent(self) -> str:
+        """The agent whose action counts in the next step; once the game is over, the last one whose action did."""
+        return self.aec_env.possible_agents[self.aec_env.deciding_seat]
 
     @property
     def decision(self) -> str:
@@ -57,8 +69,3 @@ class ParallelEnv(turn_based_aec_to_parallel_wrapper):
 
     def _repr_html_(self) -> str:
         return self.aec_env._repr_html_()
-
-    def _add_active_agent(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Copy the infos and add the agent who is to decide to each."""
-        deciding = {"active_agent": self.aec_env.agent_selection} if self.aec_env.agents else {}
-        return {agent: {**info, **deciding} for agent, info in infos.items()}

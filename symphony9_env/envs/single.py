@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
+from symphony9_env.envs.opponents import ILLEGAL_REWARD, Opponent, Opponents, check_illegal, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
 from symphony9_env.options import OptionValues, check_seed, make_options, whole_number, with_option_signature
 from symphony9_env.records import Record
@@ -19,8 +19,6 @@ from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields, seat_view
 from symphony9_env.views.seat import SeatView
 
-ILLEGAL_REWARD = -1.0
-
 StepResult = tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]
 
 
@@ -28,12 +26,14 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """One learner's seat, as `gymnasium.make("symphony9_env:Symphony9-v0", ...)`; agents play the other seats.
 
     A step plays the learner's decision and all that the others decide until the learner is asked again; the rewards
-    in between are added up. An illegal action ends the episode with a reward of -1. The mask of legal actions is in
-    `action_masks()` and in info["action_mask"]; at the end info has `score`, `rank` and `breakdown`.
+    in between are added up. The mask of legal actions is in `action_masks()` and in info["action_mask"]; at the end
+    info has `score`, `rank` and `breakdown`.
 
     Options are those of `raw_env`, and:
         opponents: an agent as `agents.make` takes it, for all seats, or a list of them, clockwise from the learner.
         seat: the learner's seat, or "random": drawn from each game's seed.
+        illegal: what an illegal action does: "end" ends the episode with a reward of -1; "random" plays a random legal
+            action instead, for learners without masks.
     """
 
     metadata = {  # noqa: RUF012
@@ -47,11 +47,13 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         *,
         opponents: Opponent | Sequence[Opponent] = "random",
         seat: int | str = "random",
+        illegal: str = "end",
         render_mode: str | None = None,
         **options: Unpack[OptionValues],
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
-        self.options = make_options(("opponents", "seat", "render_mode"), **options)
+        self.options = make_options(("opponents", "seat", "illegal", "render_mode"), **options)
+        self._plays_random = check_illegal(illegal) == "random"
         self._env = RawEnv(**options)  # without a render mode: it would render what the deciding seat sees
         self._renderer = Renderer(self.metadata["render_fps"])
         self._opponents = Opponents(opponents, self.options.num_players)
@@ -90,7 +92,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def action_masks(self) -> NDArray[np.int8]:
         """Return the mask of the learner's legal actions."""
-        return self._env.observe(self._learner)["action_mask"]
+        return self._env.mask_of(self._learner)
 
     @property
     def _learner(self) -> str:
@@ -119,6 +121,8 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         number = _scalar(action)
         mask = self.action_masks()
         if number is None or not 0 <= number < len(mask) or not mask[number]:
+            if self._plays_random:
+                return self.step(self.np_random.choice(np.flatnonzero(mask)))
             self._has_stopped = True
             return self._observe(), ILLEGAL_REWARD, True, False, self._info()
         self._env.step(number)
@@ -138,7 +142,7 @@ class SingleSeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return reward
 
     def _observe(self) -> NDArray[np.float32]:
-        return self._env.observe(self._learner)["observation"]
+        return self._env.observation_of(self._learner)
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks(), "seat": self.seat, **self._env.infos[self._learner]}

@@ -1,9 +1,12 @@
-"""The Gymnasium vector environment: a batch of games with one learning seat each."""
+"""The Gymnasium vector environment: a batch of games with one learning seat each.
+
+`gymnasium.make_vec("symphony9_env:Symphony9-v0", num_envs=256, opponents="greedy")` makes it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -11,17 +14,19 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from symphony9_env.batched import BatchedGames
-from symphony9_env.envs.opponents import Opponent, Opponents, check_seat, random_seat
-from symphony9_env.envs.single import ILLEGAL_REWARD
+from symphony9_env.engine import MAX_DECISIONS
+from symphony9_env.envs.opponents import ILLEGAL_REWARD, Opponent, Opponents, check_illegal, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, make_options, with_option_signature
+from symphony9_env.options import OptionValues, check_limit, make_options, with_option_signature
 from symphony9_env.rules.chance import next_seed
-from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields, observation_size
 from symphony9_env.views.vector import observe
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+_OWN_OPTIONS: Final = (
+    "num_envs", "opponents", "seat", "illegal", "max_episode_steps", "autoreset_mode", "num_threads",
+)  # fmt: skip
 StepResult = tuple[NDArray[np.float32], NDArray[np.float64], Flags, Flags, dict[str, Any]]
 
 
@@ -29,14 +34,18 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     """A Gymnasium vector environment: `num_envs` games, each with one learner; agents play the other seats.
 
     A step plays the learner's decision and all that the others decide until the learner is asked again; the rewards
-    in between are added up. A finished game is followed by the next at once (`AutoresetMode.SAME_STEP`): its last
-    observation is in infos["final_obs"], its score and rank in infos["final_info"]. An illegal action ends the game
-    with a reward of -1.
+    in between are added up. The masks of legal actions are in `action_masks()` and in infos["action_mask"].
 
-    Options are those of `raw_env` (render_mode apart), and:
+    Options are those of the game (see `raw_env`), and:
         opponents: an agent as `agents.make` takes it, for all seats, or a list of them, clockwise from the learner;
             or your own `Opponents`, such as a pool that draws new ones for every game.
         seat: the learner's seat in every game, or "random": drawn from each game's seed.
+        illegal: what an illegal action does: "end" ends the game with a reward of -1; "random" plays a random legal
+            action instead, for learners without masks.
+        max_episode_steps: truncate a game after so many decisions of the learner; None plays it to its end.
+        autoreset_mode: when the next game begins, as Gymnasium defines it. SAME_STEP: at once; the last observation of
+            the finished game is in infos["final_obs"], its score and rank in infos["final_info"]. NEXT_STEP: with the
+            next step, which ignores the action. DISABLED: with reset(options={"reset_mask": flags}).
         num_threads: as for `BatchedGames`.
 
     >>> env = Symphony9VectorEnv(8, num_players=3, opponents="greedy")
@@ -45,8 +54,6 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     (8, 40)
     """
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
-
     @with_option_signature
     def __init__(
         self,
@@ -54,11 +61,18 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         *,
         opponents: Opponent | Sequence[Opponent] | Opponents = "random",
         seat: int | str = "random",
+        illegal: str = "end",
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         num_threads: int = 1,
         **options: Unpack[OptionValues],
     ) -> None:
         self.closed = True  # if an argument is refused, there is nothing to close
-        self.options = make_options(("num_envs", "opponents", "seat", "num_threads"), **options)
+        self.options = make_options(_OWN_OPTIONS, **options)
+        self._plays_random = check_illegal(illegal) == "random"
+        self._max_steps = check_limit("max_episode_steps", max_episode_steps)
+        self._autoreset_mode = _check_autoreset_mode(autoreset_mode)
+        self.metadata = {"autoreset_mode": self._autoreset_mode}
         self._batch = BatchedGames(num_envs, num_threads=num_threads, **options)
         if not isinstance(opponents, Opponents):
             opponents = Opponents(opponents, self.options.num_players)
@@ -72,6 +86,8 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._seats = np.zeros(self.num_envs, np.int64)
         self._rows = np.arange(self.num_envs)
+        self._num_steps = np.zeros(self.num_envs, np.int64)  # of the learner in the current game
+        self._awaits_reset = np.zeros(self.num_envs, bool)  # its game has ended, and the caller has not seen the next
         self._is_ready = False  # whether the learner is to decide in every game
 
     @property
@@ -94,37 +110,118 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Deal all games; without a seed, with the one that follows the last. `options` has no effect."""
-        self._is_ready = False
-        self._batch.reset(next_seed(self._batch.seed) if seed is None else seed)
-        self._begin_games(self._rows)
-        self._is_ready = True
+        """Deal all games; without a seed, with the one that follows the last.
+
+        `options={"reset_mask": flags}` deals only the flagged games, with the seeds that follow theirs. Other options
+        have no effect.
+        """
+        super().reset(seed=seed)  # for `np_random`
+        mask = (options or {}).get("reset_mask")
+        if mask is not None:
+            self._reset_some(np.asarray(mask), seed)
+        else:
+            self._is_ready = False
+            self._batch.reset(next_seed(self._batch.seed) if seed is None else seed)
+            self._begin_games(self._rows)
+            self._is_ready = True
         return self._batch.observation.copy(), self._infos()
+
+    def _reset_some(self, mask: NDArray[Any], seed: int | None) -> None:
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
+            raise ValueError(f"reset_mask: {mask.dtype} of shape {mask.shape}; needed: {self.num_envs} flags")
+        if seed is not None:
+            raise ValueError(
+                f"seed={seed!r}: a seed deals all games; reset_mask deals some, with the seeds that follow"
+            )
+        if not self._is_ready:
+            raise ValueError("reset_mask: not all games have been dealt; call reset() first")
+        unfinished = mask & ~self._awaits_reset  # the next games of the others have begun already
+        self._awaits_reset &= ~mask
+        if unfinished.any():
+            self._is_ready = False
+            self._batch.deal(unfinished)
+            self._begin_games(np.flatnonzero(unfinished))
+            self._is_ready = True
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Play the learners' actions, then the others' until each learner decides again or its game ends."""
         if not self._is_ready:  # there was no reset, or an opponent raised an error
             raise ValueError("step(): the learners are not to decide; call reset() first")
-        given = np.asarray(actions)
-        illegal = self._find_illegal(given)
+        given = self._check_actions(actions)
+        playing = self._begin_step()
+        illegal = playing & self._find_illegal(given)
         self._is_ready = False
+        if self._plays_random and illegal.any():
+            given[illegal] = self._batch.sample_actions(np.flatnonzero(illegal))
+            illegal[:] = False
         rewards = np.where(illegal, ILLEGAL_REWARD, 0.0)
-        infos: dict[str, Any] = {}
-        if illegal.any():
-            self._add_final_observations(infos, np.flatnonzero(illegal), self._batch.states)
-            self._batch.deal(illegal)
-        legal = np.flatnonzero(~illegal)
-        ended = self._play(legal, given[legal], rewards)
-        if ended.any():
-            self._add_final_observations(infos, np.flatnonzero(ended), self._batch.final_states)
-            self._add_final_scores(infos["final_info"], np.flatnonzero(ended))
-            self._opponents.end(np.flatnonzero(ended), self._seats[ended], self._batch.final_ranks[ended])
-        terminated = ended | illegal
-        if terminated.any():
-            self._begin_games(np.flatnonzero(terminated))
+        rows = np.flatnonzero(playing & ~illegal)
+        over = self._play(rows, given[rows], rewards)
+        self._num_steps[playing] += 1
+        terminated = over | illegal
+        truncated = playing & ~terminated & (self._num_steps == self._max_steps)
+        ended = terminated | truncated
+        final_obs, infos = self._end_games(over, ended) if ended.any() else (None, {})
         self._is_ready = True
-        truncated = np.zeros(self.num_envs, bool)
-        return self._batch.observation.copy(), rewards, terminated, truncated, {**infos, **self._infos()}
+        observation = self._batch.observation.copy()
+        if final_obs is not None and self._autoreset_mode != AutoresetMode.SAME_STEP:
+            observation[ended] = np.stack(list(final_obs[ended]))
+            self._awaits_reset |= ended
+        return observation, rewards, terminated, truncated, {**infos, **self._infos()}
+
+    def _check_actions(self, actions: ArrayLike) -> NDArray[np.int64]:
+        given = np.asarray(actions)
+        if given.shape != (self.num_envs,) or not np.issubdtype(given.dtype, np.integer):
+            wanted = f"needed: {self.num_envs} whole numbers"
+            raise ValueError(f"actions: {given.dtype} of shape {given.shape}; {wanted}")
+        return given.astype(np.int64)
+
+    def _begin_step(self) -> Flags:
+        """Return the games in which the learner's action counts; the others show their first position instead."""
+        awaiting = self._awaits_reset
+        if self._autoreset_mode == AutoresetMode.DISABLED and awaiting.any():
+            row = int(awaiting.argmax())
+            raise ValueError(
+                f'step(): the game on row {row} has ended; call reset(options={{"reset_mask": flags}}) first'
+            )
+        playing = ~awaiting
+        self._awaits_reset = np.zeros(self.num_envs, bool)
+        return playing
+
+    def _end_games(self, over: Flags, ended: Flags) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Begin the next games on the rows that have ended; return the last observations, and the infos about the end.
+
+        `over` flags the games that were played to their end, by the rules.
+        """
+        final_obs = self._observe_ends(over, ended)
+        final_info = self._score_ends(over)
+        if (ended & ~over).any():
+            self._batch.deal(ended & ~over)
+        if over.any():
+            self._opponents.end(np.flatnonzero(over), self._seats[over], self._batch.final_ranks[over])
+        self._begin_games(np.flatnonzero(ended))
+        if self._autoreset_mode != AutoresetMode.SAME_STEP:
+            return final_obs, final_info
+        flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
+        return final_obs, {"final_obs": final_obs, "final_info": final_info, **flags}
+
+    def _observe_ends(self, over: Flags, ended: Flags) -> NDArray[Any]:
+        """Return the last observations in Gymnasium's form: an object array with None for the other rows."""
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for row in np.flatnonzero(ended).tolist():
+            states = self._batch.final_states if over[row] else self._batch.states
+            final_obs[row] = np.empty(observation_size(self.options.ledger), np.float32)
+            observe(states, row, int(self._seats[row]), final_obs[row])
+        return final_obs
+
+    def _score_ends(self, over: Flags) -> dict[str, Any]:
+        """Return the learners' scores and ranks in Gymnasium's form: arrays, and flags of the rows that have them."""
+        final_info: dict[str, Any] = {}
+        if over.any():
+            for name, values in (("score", self._batch.final_scores), ("rank", self._batch.final_ranks)):
+                final_info[name] = np.where(over, values[self._rows, self._seats], 0.0)
+                final_info[f"_{name}"] = over.copy()
+        return final_info
 
     def close_extras(self, **kwargs: Any) -> None:
         """Release the opponents' resources; `close` calls this, also after a constructor that failed."""
@@ -133,24 +230,26 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
 
     def save(self) -> bytes:
         """Return all games and the learners' seats as bytes, exactly; the opponents' own state is not saved."""
-        return self._seats.tobytes() + self._batch.save()
+        return np.array([self._seats, self._num_steps, self._awaits_reset], np.int64).tobytes() + self._batch.save()
 
     def load(self, data: bytes) -> None:
         """Restore what `save` returned, for the same options; change nothing if it is refused with a ValueError."""
-        size = self._seats.nbytes
+        size = 3 * self._seats.nbytes
         restored = self._batch.copy()
         restored.load(data[size:])
-        seats = np.frombuffer(data[:size], np.int64)
+        seats, num_steps, awaits_reset = np.frombuffer(data[:size], np.int64).reshape(3, self.num_envs)
+        most = MAX_DECISIONS if self._max_steps is None else self._max_steps - 1
         if not np.array_equal(restored.player, seats):
             raise ValueError("not a save, or damaged: a learner is not to decide")
+        if num_steps.min() < 0 or num_steps.max() > most or awaits_reset.min() < 0 or awaits_reset.max() > 1:
+            raise ValueError("not a save, or damaged: impossible numbers of steps")
         self._batch.load(data[size:])
         self._seats[:] = seats
+        self._num_steps[:] = num_steps
+        self._awaits_reset = awaits_reset == 1
         self._is_ready = True
 
-    def _find_illegal(self, actions: NDArray[Any]) -> Flags:
-        if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
-            wanted = f"needed: {self.num_envs} whole numbers"
-            raise ValueError(f"actions: {actions.dtype} of shape {actions.shape}; {wanted}")
+    def _find_illegal(self, actions: NDArray[np.int64]) -> Flags:
         mask = self._batch.action_mask
         inside = (actions >= 0) & (actions < mask.shape[1])
         legal: Flags = inside & (mask[self._rows, np.where(inside, actions, 0)] == 1)
@@ -176,6 +275,8 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
             self._seats[rows] = [random_seat(int(seed), self.options.num_players) for seed in self._batch.seeds[rows]]
         else:
             self._seats[rows] = self._fixed_seat
+        self._num_steps[rows] = 0
+        self._awaits_reset[rows] = False
         self._opponents.begin(rows, self._seats[rows], self._batch.seeds[rows])
         others = self._rows_of_others(rows)
         self._play(others, self._decide_for_others(others), rewards=np.zeros(self.num_envs))
@@ -188,23 +289,14 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         others: Rows = rows[self._batch.player[rows] != self._seats[rows]]
         return others
 
-    def _add_final_observations(self, infos: dict[str, Any], rows: Rows, states: States) -> None:
-        """Add the last observations to the infos in Gymnasium's form: an object array and an array of flags."""
-        final_obs = infos.setdefault("final_obs", np.full(self.num_envs, None, dtype=object))
-        infos.setdefault("final_info", {})
-        for name in ("_final_obs", "_final_info"):
-            infos.setdefault(name, np.zeros(self.num_envs, bool))[rows] = True
-        for row in rows.tolist():
-            final_obs[row] = np.empty(observation_size(self.options.ledger), np.float32)
-            observe(states, row, int(self._seats[row]), final_obs[row])
-
-    def _add_final_scores(self, final_info: dict[str, Any], rows: Rows) -> None:
-        seats = self._seats[rows]
-        for name, values in (("score", self._batch.final_scores), ("rank", self._batch.final_ranks)):
-            final_info[name] = np.zeros(self.num_envs)
-            final_info[name][rows] = values[rows, seats]
-            final_info[f"_{name}"] = np.isin(self._rows, rows)
-
     def _infos(self) -> dict[str, Any]:
         every = np.ones(self.num_envs, bool)
         return {"action_mask": self.action_masks(), "_action_mask": every, "seat": self.seats, "_seat": every.copy()}
+
+
+def _check_autoreset_mode(mode: Any) -> AutoresetMode:
+    """Return Gymnasium's mode, also given by its name or value."""
+    for one in AutoresetMode:
+        if mode in (one, one.name, one.value):
+            return one
+    raise ValueError(f"autoreset_mode={mode!r}; allowed: {', '.join(one.name for one in AutoresetMode)}")

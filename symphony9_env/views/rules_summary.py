@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Final
 
+from symphony9_env.actions import NAMES, format_actions
 from symphony9_env.components import (
     BUDGET_TOKENS,
     CLASSES,
     FURNITURE_POINTS,
     FURNITURE_VALUES,
     PLAYER_COUNT_RULES,
+    PLAYER_COUNTS,
     STARTING_MONEY,
+    PlayerCountRules,
 )
 from symphony9_env.rules.state import NUM_ROUNDS
 from symphony9_env.views.text import format_classes, format_token
 
+WIDTH: Final = 120  # columns of the list of actions
 BOT: Final = """
 A bot joins the two of you. After the free cubes each of you takes two cubes for it. Its contribution depends on the
 fame of the colour it has most cubes of. It wins every tie for a composition, and it does not score."""
@@ -26,7 +31,7 @@ def summarize_rules(num_players: int, discussion: bool = False) -> str:
     furniture = ", ".join(
         f"${value} or {points} points" for value, points in zip(FURNITURE_VALUES, FURNITURE_POINTS, strict=True)
     )
-    ranges = format_classes(zip(CLASSES, rules.class_from, rules.class_to, rules.income, strict=True))
+    ranges = _format_ranges(rules)
     tokens = ", ".join(f"{BUDGET_TOKENS.count(value)} of {format_token(value)}" for value in sorted(set(BUDGET_TOKENS)))
     talk = "   In turn, everybody may announce an amount, which is not binding.\n" if discussion else ""
     bot = BOT if rules.has_bot else ""
@@ -58,3 +63,22 @@ At the end, compositions score by the scoring tile of their musician: the more c
 higher is your level (1, 2 or 3) and the more points the tile gives for each thing that it counts. You also score unsold
 furniture, one point for each full $3, and one point for each composition by a dead musician. A tie goes to the player
 with more compositions."""
+
+
+def summarize_rules_and_actions() -> str:
+    """Return the rules for every number of players, and all actions: the documentation that a module can show."""
+    others = []
+    for num_players in PLAYER_COUNTS[:-1]:
+        rules = PLAYER_COUNT_RULES[num_players]
+        bot = BOT.replace("\n", " ") if rules.has_bot else ""
+        others.append(
+            f"With {num_players} players, everybody contributes $0 to ${rules.limit}, and the ranges are: "
+            f"{_format_ranges(rules)}.{bot}"
+        )
+    rules_of_four = summarize_rules(PLAYER_COUNTS[-1], discussion=True)
+    actions = f"The actions, by number and name: {format_actions(range(len(NAMES)))}."
+    return "\n\n".join([rules_of_four, *others, fill(actions, WIDTH)])
+
+
+def _format_ranges(rules: PlayerCountRules) -> str:
+    return format_classes(zip(CLASSES, rules.class_from, rules.class_to, rules.income, strict=True))

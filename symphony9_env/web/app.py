@@ -21,14 +21,16 @@ import asyncio
 import contextlib
 import hmac
 import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -57,6 +59,8 @@ TOKEN_TIMEOUT: Final = 10  # seconds, for the first message of a WebSocket
 MAX_ERROR: Final = 500  # bytes of an error message
 MAX_CLOSE_REASON: Final = 123  # bytes of the reason for closing a WebSocket, as its standard says
 _GAP: Final = " … "
+_PART: Final = 64 * 1024  # bytes of a large page that are sent at a time
+_MEDIA_TYPES: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src {source}; style-src {source}; img-src 'self' data:; connect-src 'self'; "
@@ -82,8 +86,10 @@ def make_app(store: TableStore) -> ASGIApp:
 
     app = Starlette(
         routes=[
-            Route("/", _serve_file("lobby.html")),
-            Route("/play", _serve_file("play.html")),
+            Route("/", _serve_file(STATIC / "lobby.html")),
+            Route("/play", _serve_file(STATIC / "play.html")),
+            *_serve_folder("/static", STATIC),
+            *_serve_folder("/shared", SHARED),
             Route("/theme.css", _get_theme),
             Route("/api/agents", _get_agents),
             Route("/api/status", _get_status),
@@ -94,8 +100,6 @@ def make_app(store: TableStore) -> ASGIApp:
             Route("/api/seat/move", _move, methods=["POST"]),
             Route("/api/seat/name", _rename, methods=["POST"]),
             WebSocketRoute("/api/seat/events", _send_changes),
-            Mount("/static", StaticFiles(directory=STATIC)),
-            Mount("/shared", StaticFiles(directory=SHARED)),
         ],
         exception_handlers={RequestError: _refuse, HTTPException: _refuse, Exception: _fail},
         lifespan=lifespan,
@@ -106,10 +110,15 @@ def make_app(store: TableStore) -> ASGIApp:
 
 
 def make_watch_app(page: str) -> ASGIApp:
-    """Return an application that serves one self-contained page."""
+    """Return an application that serves one self-contained page. It has megabytes, so slow readers get it in parts."""
+    content = page.encode()
+
+    async def split() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), _PART):
+            yield content[start : start + _PART]
 
     async def watch(request: Request) -> Response:
-        return HTMLResponse(page)
+        return StreamingResponse(split(), headers={"content-length": str(len(content))}, media_type="text/html")
 
     return SecurityHeaders(Starlette(routes=[Route("/", watch)]), inline=True)
 
@@ -136,11 +145,18 @@ class SecurityHeaders:
 # Pages and errors.
 
 
-def _serve_file(name: str) -> Any:
+def _serve_file(path: Path) -> Any:
+    """Serve a file from memory: visitors who read slowly must not hold open files."""
+    content = path.read_bytes()
+
     async def serve(request: Request) -> Response:
-        return FileResponse(STATIC / name)
+        return Response(content, media_type=_MEDIA_TYPES[path.suffix])
 
     return serve
+
+
+def _serve_folder(url: str, folder: Path) -> list[Route]:
+    return [Route(f"{url}/{path.name}", _serve_file(path)) for path in folder.iterdir() if path.suffix in _MEDIA_TYPES]
 
 
 async def _get_theme(request: Request) -> Response:
@@ -326,9 +342,9 @@ async def _send_changes(socket: WebSocket) -> None:
 async def _serve_socket(socket: WebSocket, manager: TableManager, token: str) -> None:
     """Send the game after every change until the page closes the socket."""
     table, seat = manager.store.find_seat(token)
-    _trust(socket)
     if manager.open_sockets[token] >= MAX_SOCKETS:
         raise RequestError(429, f"this seat is open in {MAX_SOCKETS} windows already")
+    _trust(socket)
     manager.open_sockets[token] += 1
     sender = asyncio.create_task(_send_messages(socket, manager, table, seat))
     try:
@@ -336,7 +352,7 @@ async def _serve_socket(socket: WebSocket, manager: TableManager, token: str) ->
             await socket.receive_text()
     finally:
         sender.cancel()
-        manager.open_sockets[token] -= 1
+        manager.open_sockets -= Counter([token])  # leaves out what is 0
 
 
 async def _send_messages(socket: WebSocket, manager: TableManager, table: Table, seat: int) -> None:

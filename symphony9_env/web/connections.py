@@ -2,8 +2,9 @@
 
 uvicorn has no deadline for the headers or the body of a request, and closes no connection to make room for another.
 Whoever opens connections and sends nothing could therefore keep everybody else out. Here, every connection has a
-deadline until its request has arrived, and one too many takes the place of the one that has been idle for longest.
-Connections that have shown a valid token come last in that, and those that are being served are never closed.
+deadline until its request has arrived, may send only so many bytes, because parsing them keeps everybody waiting, and
+one too many takes the place of the one that has been idle for longest. Connections that have shown a valid token come
+last in that, and those of them that are being served are never closed.
 """
 
 from __future__ import annotations
@@ -13,23 +14,20 @@ import ipaddress
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from symphony9_env.web import MAX_CONNECTIONS, MAX_PER_ADDRESS
-
-if TYPE_CHECKING:
-    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol as SocketBase
-else:
-    SocketBase = AutoWebSocketsProtocol
 
 REQUEST_TIMEOUT: Final = 10.0  # seconds from the connection, or the first byte, to the end of a request
 IDLE_TIMEOUT: Final = 30.0  # seconds that a connection stays open after an answer
 ANSWER_TIMEOUT: Final = 120.0  # seconds to work out an answer and send it; a first game may have to be compiled
 CLOSING_TIMEOUT: Final = 10.0  # seconds for the rest of what is sent on a connection that is being closed
+MAX_RECEIVED: Final = 32 * 1024  # bytes of a request with its headers, and of a WebSocket when it is new
+SOCKET_RATE: Final = 10  # bytes that a WebSocket may send in a second besides; an answer to a ping has 10 every 20 s
 STATE_KEY: Final = "connection"  # under which applications find their connection in the state of a request
 
 
@@ -43,17 +41,30 @@ class Connection:
     is_waiting: bool = True  # for a request, or for the token of a WebSocket
     has_token: bool = False  # whether it has shown a valid one
     since: float = field(default_factory=time.monotonic)  # of its last request
+    num_received: int = 0  # bytes since then
 
     def wait(self, seconds: float) -> None:
         """Begin to wait for a request."""
         self.is_waiting = True
         self.since = time.monotonic()
+        self.num_received = 0
         self.deadline = self.since + seconds
 
     def serve(self, seconds: float | None) -> None:
         """Begin to answer a request, or to serve a WebSocket; None for as long as it is open."""
         self.is_waiting = False
         self.deadline = None if seconds is None else time.monotonic() + seconds
+
+    def accepts(self, data: bytes, rate: float = 0) -> bool:
+        """Count bytes that have arrived; close the connection and return False if it has sent too many.
+
+        `rate` is how many more it may send in each second since it began to wait.
+        """
+        self.num_received += len(data)
+        if self.num_received <= MAX_RECEIVED + rate * (time.monotonic() - self.since):
+            return True
+        self.transport.abort()
+        return False
 
 
 class Connections:
@@ -81,8 +92,10 @@ class Connections:
         return connection
 
     def _make_room(self, newcomer: Connection, others: Iterable[Connection]) -> None:
-        waiting = [one for one in others if one.is_waiting and not one.transport.is_closing()]
-        loser = min(waiting, key=lambda one: (one.has_token, one.since), default=newcomer)
+        """Close the least important connection. What needs no token is answered at once, unless it is not read."""
+        can_go = [one for one in others if one.is_waiting or not one.has_token]
+        can_go = [one for one in can_go if not one.transport.is_closing()]
+        loser = min(can_go, key=lambda one: (one.has_token, not one.is_waiting, one.since), default=newcomer)
         loser.transport.abort()
 
     def remove(self, connection: Connection) -> None:
@@ -130,7 +143,8 @@ class HttpProtocol(H11Protocol):
         if self.connection.is_waiting and self.connection.deadline is not None:
             limit = time.monotonic() + REQUEST_TIMEOUT
             self.connection.deadline = min(self.connection.deadline, limit)
-        super().data_received(data)
+        if self.connection.accepts(data):
+            super().data_received(data)
 
     def handle_events(self) -> None:
         super().handle_events()
@@ -146,7 +160,7 @@ class HttpProtocol(H11Protocol):
         super().connection_lost(exc)
 
 
-class SocketProtocol(SocketBase):
+class SocketProtocol(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol, which takes over a connection of `HttpProtocol`."""
 
     connections_open: Connections
@@ -154,6 +168,10 @@ class SocketProtocol(SocketBase):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.app_state[STATE_KEY].wait(2 * REQUEST_TIMEOUT)  # the application closes it before that, with a reason
         super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.app_state[STATE_KEY].accepts(data, SOCKET_RATE):
+            super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connections_open.remove(self.app_state[STATE_KEY])

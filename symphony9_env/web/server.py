@@ -18,7 +18,8 @@ from symphony9_env.web import DEFAULT_PORT, LOOPBACK, MAX_CONNECTIONS, MAX_PER_A
 from symphony9_env.web.app import MAX_SOCKET_MESSAGE
 from symphony9_env.web.connections import IDLE_TIMEOUT, Connections, make_protocols
 
-NUM_OTHER_FILES: Final = 200  # files that are open besides connections: games, agents, pages
+BACKLOG: Final = 100  # connections that the event loop accepts at a time, before any of them can be closed again
+NUM_OTHER_FILES: Final = 700  # open besides connections: games, agents, pages, and several times `BACKLOG`
 _TEST_ADDRESS: Final = ("192.0.2.1", 9)  # reserved for documentation; nothing is sent there
 
 
@@ -76,7 +77,8 @@ def is_loopback(listener: socket.socket) -> bool:
 
 def serve(app: ASGIApp, listener: socket.socket, page: str | None, max_per_address: int = MAX_PER_ADDRESS) -> None:
     """Run an application until Ctrl-C; open `page` in the browser once it answers."""
-    max_connections = min(MAX_CONNECTIONS, raise_file_limit(MAX_CONNECTIONS + NUM_OTHER_FILES) - NUM_OTHER_FILES)
+    num_files = raise_file_limit(MAX_CONNECTIONS + NUM_OTHER_FILES)
+    max_connections = min(MAX_CONNECTIONS, max(num_files - NUM_OTHER_FILES, num_files // 2))
     server = make_server(app, Connections(max_connections, max_per_address), page)
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after its shutdown
         server.run(sockets=[listener])
@@ -106,6 +108,7 @@ def make_server(app: ASGIApp, connections: Connections, page: str | None = None)
         app,
         log_level="warning",
         access_log=False,
+        backlog=BACKLOG,
         ws_max_size=MAX_SOCKET_MESSAGE,
         ws_per_message_deflate=False,  # compressing would take longer than all the rest
         timeout_keep_alive=int(IDLE_TIMEOUT),

@@ -104,7 +104,8 @@ class TableManager:
             await self._saver.save(table)
         except (OSError, ValueError) as error:
             table.seats[seat].name = before
-            raise RequestError(507, f"the name could not be saved: {error}") from None
+            reason = getattr(error, "strerror", None) or "it can't be written"  # players are shown no paths
+            raise RequestError(507, f"the name could not be saved: {reason}") from None
         self.notify(table)
 
     def _require_open(self, table: Table) -> None:
@@ -127,6 +128,7 @@ class TableManager:
         except (OSError, ValueError) as error:
             self.store.add(table)
             self.start_agent_moves(table)
+            self._saver.save_later(table)  # a file of the journal may have been removed without regard to this table
             raise RequestError(507, f"the table stays open, because it could not be saved: {error}") from None
         _close_agents([table])
         self.notify(table)

@@ -151,7 +151,7 @@ class TableStore:
         except (OSError, ValueError) as error:  # the journal can't be read, or a record can't be written
             self.damaged.append(f"{journal_files[0].name if journal_files else ''}: {error}")
         if self.damaged:  # a later start may still need the journal: no new table may get the id of one that is in it
-            self._last_number = max((int(table) for table in entries if table.isdecimal()), default=0)
+            self._last_number = max((int(table) for table in entries if re.fullmatch(r"\d{4,9}", table)), default=0)
         else:
             for path in journal_files:
                 path.unlink()
@@ -173,7 +173,7 @@ class TableStore:
             found = json.loads(files.read_bytes(path, _MAX_BYTES_READ))["token"]
         except (ValueError, KeyError, TypeError, OSError, RecursionError):
             found = None
-        if not isinstance(found, str) or not found:
+        if not isinstance(found, str) or not found or not found.isascii():
             self.close()
             raise ValueError(f"{path}: the file is damaged; remove it to get a new link for the host")
         return found

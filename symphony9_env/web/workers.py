@@ -10,6 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Final
+
+MAX_DURATIONS: Final = 1000  # tables whose last choice is remembered
 
 
 @dataclass(order=True)
@@ -36,7 +39,7 @@ class Workers:
         self._num_idle = 0
         self._now = 0.0  # the start of the job that began last
         self._used: dict[str, float] = {}  # by table: the time that it has used, unless that is less than `_now`
-        self._duration: dict[str, float] = {}  # by table: of its last job
+        self._duration: dict[str, float] = {}  # by table: of its last job; the table that was served last comes last
         self._jobs: list[_Job] = []
         self._numbers = count()
         self._changed = threading.Condition()
@@ -64,9 +67,15 @@ class Workers:
                 job.choice.set_result(job.choose())
             except Exception as error:
                 job.choice.set_exception(error)
-            with self._changed:
-                self._duration[job.table] = time.monotonic() - begun
-                self._used[job.table] = job.start + self._duration[job.table]
+            self._note(job, time.monotonic() - begun)
+
+    def _note(self, job: _Job, duration: float) -> None:
+        with self._changed:
+            self._used[job.table] = job.start + duration
+            self._duration.pop(job.table, None)
+            self._duration[job.table] = duration
+            if len(self._duration) > MAX_DURATIONS:
+                del self._duration[next(iter(self._duration))]
 
     def _next_job(self) -> _Job:
         with self._changed:

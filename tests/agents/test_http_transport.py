@@ -150,6 +150,22 @@ def test_a_response_in_chunks_is_put_together(status: bytes) -> None:
         assert ask(address) == "[3]"
 
 
+@pytest.mark.parametrize("status", [b"200 OK", b"500 Broken"])
+def test_a_chunk_of_a_negative_size_is_not_read_to_its_end(status: bytes) -> None:
+    """Python's own client would fill the memory with it until the deadline."""
+    num_sent = 0
+
+    def flood(connection: socket.socket) -> None:
+        nonlocal num_sent
+        connection.sendall(b"HTTP/1.1 " + status + b"\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")
+        while num_sent < 64 * MAX_ANSWER_BYTES:
+            num_sent += connection.send(bytes(65536))
+
+    with serve(flood) as address, pytest.raises(NoAnswer, match=r"1,048,576 bytes|status 500"):
+        HttpTransport(address, LATE).ask(make_question())
+    assert num_sent < 64 * MAX_ANSWER_BYTES
+
+
 def test_a_connection_that_never_becomes_encrypted_ends_at_its_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(NoAnswer, match="gave no answer within"):
         ask(f"https://127.0.0.1:{server.getsockname()[1]}/")

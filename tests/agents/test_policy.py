@@ -179,6 +179,8 @@ def test_unknown_layouts_are_error_of(saved: Path) -> None:
         ({"hidden": [12, 0]}, "hidden=[12, 0]"),
         ({"num_players": []}, "num_players=[]"),
         ({"num_players": [5]}, "num_players=[5]"),
+        ({"num_players": [3, 4] * 1000}, "allowed: a selection of [2, 3, 4]"),
+        ({"layout_hash": "a\nb"}, "unknown observation layout (version 1, a b)"),
         ({"activation": "softsign"}, "activation='softsign'; allowed: tanh, relu"),
         ({"ledger": "yes"}, "ledger='yes'"),
         ({"ledger": True}, "unknown observation layout"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
 import signal
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from symphony9_env.agents import process_transport
-from symphony9_env.agents.process_transport import ProcessTransport
+from symphony9_env.agents.process_transport import FunctionProcess, ProcessTransport
 from symphony9_env.agents.transports import NoAnswer, NotStarted
 from tests.agents.test_external import LOWEST, is_running, wait_for_end
 from tests.agents.test_http_transport import make_question
@@ -102,6 +104,54 @@ def test_descendants_end_with_the_process_even_in_sessions_of_their_own(tmp_path
         child = int((tmp_path / "child").read_text())
         assert is_running(child)
     wait_for_end(child)
+
+
+@is_linux
+def test_many_generations_of_descendants_end_with_the_process(tmp_path: Path) -> None:
+    text = f"""import os, time
+read, write = os.pipe()
+for generation in range(40):
+    if os.fork():
+        break
+    os.setsid()
+else:
+    open({str(tmp_path / "youngest")!r}, "w").write(str(os.getpid()))
+    os.write(write, b"x")
+if generation:
+    time.sleep(1000)
+os.read(read, 1)
+"""
+    with start(tmp_path, text + LOWEST) as transport:
+        transport.ask(make_question())
+        youngest = int((tmp_path / "youngest").read_text())
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(len(inspect.stack()) + 30)  # in place of a thousand generations
+        try:
+            transport.close()
+        finally:
+            sys.setrecursionlimit(limit)
+    wait_for_end(youngest)
+
+
+def test_what_the_process_of_a_function_says_becomes_one_short_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function can write in the name of its host."""
+    transport, text = FunctionProcess("module:function", 1.0), "\x1b[2J\n" + "x" * 9999
+    monkeypatch.setattr(ProcessTransport, "ask", lambda self, message: json.dumps({"failure": text}))
+    monkeypatch.setattr(transport, "_start", lambda: transport.__dict__.update(_description={"error": text}))
+    for raised, say in ((NoAnswer, lambda: transport.ask(make_question())), (ValueError, transport.describe)):
+        with pytest.raises(raised) as caught:
+            say()
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) <= process_transport.MAX_ERROR_LENGTH
+
+
+@is_posix
+def test_a_log_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / "agent.log").symlink_to(tmp_path / "other")
+    with start(tmp_path, "import sys\nprint('hello', file=sys.stderr)\n" + LOWEST) as transport:
+        transport.ask(make_question())
+    assert (tmp_path / "other").read_text() == "mine"
 
 
 @is_linux

@@ -113,7 +113,8 @@ def test_forfeited_games_can_be_verified(tmp_path: Path) -> None:
         ({"key": "0" * 32}, "game 1: its (key|moves) is"),
         ({"moves": []}, "game 1: its "),
         ({"seat": 0}, "game 1: its seat is 0; played again, 1"),
-        ({"opponent": "planner"}, "score is .*; expected|against is"),
+        ({"opponent": "random"}, "line 2 is not game 1"),
+        ({"opponent": []}, "line 2 is not game 1"),
         ({"moves": [1, 300]}, "line 2 is not game 1"),
         ({"moves": "0"}, "line 2 is not game 1"),
         ({"game": 7}, "line 2 is not game 1"),
@@ -140,6 +141,32 @@ def test_a_games_file_that_is_no_text_is_refused_with_its_name(tmp_path: Path) -
     with pytest.raises(ValueError, match=r"games\.jsonl can't be read"):
         benchmark.verify(tmp_path)
     with pytest.raises(ValueError, match=r"games\.jsonl can't be read"):
+        evaluate("greedy", tmp_path, salt=SALT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"task": []}, {"task": {}}, {"task": 4}, {"games": 2.0}, {"games": []}, {"salt": 5}, {"salt": []}),
+        *({"salt": "xyz"}, {"against": 5}, {"against": {"greedy": {}}}, {"score": None}, {"opponents": "x" * 100_000}),
+    ],
+)
+def test_changed_results_are_refused_in_one_short_line(tmp_path: Path, change: dict[str, object]) -> None:
+    evaluate("greedy", tmp_path, salt=SALT)
+    (tmp_path / "results.json").write_text(json.dumps({**read_results(tmp_path), **change}))
+    with pytest.raises(ValueError, match=r"results\.json") as refused:
+        benchmark.verify(tmp_path)
+    assert len(str(refused.value)) < 1000
+    if "salt" not in change and change != {"games": 2.0}:  # that is the same number
+        with pytest.raises(ValueError, match=r"results\.json: .*; expected"):
+            evaluate("greedy", tmp_path, salt=SALT)
+
+
+def test_the_name_in_changed_results_is_not_shown(tmp_path: Path) -> None:
+    """It could control a terminal."""
+    evaluate("greedy", tmp_path, salt=SALT)
+    (tmp_path / "results.json").write_text(json.dumps({**read_results(tmp_path), "agent": "\x1b[2J"}))
+    with pytest.raises(ValueError, match=r"agent is '\\x1b\[2J'; expected 'greedy'"):
         evaluate("greedy", tmp_path, salt=SALT)
 
 

@@ -88,6 +88,11 @@ def change_cell(column: str, value: str) -> Callable[[bytes], bytes]:
         change_cell("win_share", "-1"),
         change_cell("score", "inf"),
         change_cell("score", "many"),
+        change_cell("score", "1e308"),
+        change_cell("moves", ""),
+        change_cell("furniture_sold", "4000000000"),
+        change_cell("furniture_sold", "-1"),
+        change_cell("furniture_sold", ""),
     ],
 )
 def test_a_damaged_row_is_refused_in_one_line_that_names_the_file(
@@ -103,6 +108,21 @@ def test_a_damaged_row_is_refused_in_one_line_that_names_the_file(
     assert "games.csv" in error
     assert error.count("\n") == 1
     assert file.read_bytes() == damaged
+
+
+def test_other_files_among_the_records_are_left_alone(tmp_path: Path) -> None:
+    play(tmp_path / "t")
+    for name in ("notes.json", "game-x.json", f"game-{'9' * 5000}"[:200] + ".json"):
+        (tmp_path / "t" / "records" / name).write_text("{}")
+    play(tmp_path / "t")
+
+
+def test_a_link_among_the_records_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "t" / "records").mkdir(parents=True)
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / "t" / "records" / "game-0.json").symlink_to(tmp_path / "other")
+    play(tmp_path / "t")
+    assert (tmp_path / "other").read_text() == "mine"
 
 
 def test_a_policy_that_was_replaced_is_another_tournament(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

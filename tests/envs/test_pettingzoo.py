@@ -104,17 +104,98 @@ def test_the_first_observation_comes_in_fresh_arrays_every_time() -> None:
     finish(env, np.random.default_rng(0))
 
 
-def test_the_deciding_agent_s_info_names_the_decision() -> None:
-    env = RawEnv()
+def test_infos_are_empty_until_the_end_and_the_environment_names_the_decision() -> None:
+    """Words and keys that change from step to step break libraries that turn infos into tensors."""
+    env, parallel = RawEnv(), symphony9_v0.parallel_env()
     env.reset(seed=0)
+    _, infos = parallel.reset(seed=0)
     rng = np.random.default_rng(0)
     named = set()
     while not all(env.terminations.values()):
-        for agent in env.agents:
-            assert ("decision" in env.infos[agent]) == (agent == env.agent_selection)
-        named.add(env.infos[env.agent_selection]["decision"])
-        env.step(int(rng.choice(np.flatnonzero(env.action_mask))))
+        assert env.infos == infos == {agent: {} for agent in env.agents}
+        assert (parallel.decision, parallel.deciding_agent) == (env.decision, env.agent_selection)
+        named.add(env.decision)
+        action = int(rng.choice(np.flatnonzero(env.action_mask)))
+        _, _, _, _, infos = parallel.step(dict.fromkeys(parallel.agents, action))
+        env.step(action)
     assert {"take", "buy_4", "buy_8", "bid"} <= named
+    assert env.infos == infos
+    assert all(info["rank"] for info in infos.values())
+
+
+@pytest.mark.parametrize("make", [symphony9_v0.env, symphony9_v0.raw_env])
+def test_masks_in_infos(make: Any) -> None:
+    env, usual = make(num_players=3, mask="info"), make(num_players=3)
+    for each in (env, usual):
+        each.reset(seed=1)
+    rng = np.random.default_rng(1)
+    while not all(env.terminations.values()):
+        for agent in env.agents:
+            observation = env.observe(agent)
+            assert env.observation_space(agent).contains(observation)
+            assert np.array_equal(observation, usual.observe(agent)["observation"])
+            assert set(env.infos[agent]) == {"action_mask"}
+            assert np.array_equal(env.infos[agent]["action_mask"], usual.observe(agent)["action_mask"])
+        _, _, _, _, info = env.last()
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        env.step(action)
+        usual.step(action)
+    assert set(env.infos["player_0"]) == {"score", "rank", "breakdown", "action_mask"}
+    with pytest.raises(ValueError, match="mask='both'; allowed: 'observation', 'info'"):
+        make(mask="both")
+
+
+def test_masks_in_infos_of_the_parallel_environment() -> None:
+    env = symphony9_v0.parallel_env(num_players=2, mask="info")
+    observations, infos = env.reset(seed=2)
+    rng = np.random.default_rng(2)
+    while env.agents:
+        for agent in env.agents:
+            assert env.observation_space(agent).contains(observations[agent])
+            waits = agent != env.deciding_agent
+            assert waits == bool(infos[agent]["action_mask"].all())
+        kept = copy.deepcopy(infos)
+        before = infos
+        actions = {agent: rng.choice(np.flatnonzero(info["action_mask"])) for agent, info in infos.items()}
+        observations, _, _, _, infos = env.step(actions)
+        assert str(before) == str(kept)
+    assert all("rank" in info and "action_mask" in info for info in infos.values())
+
+
+@pytest.mark.parametrize("make", [symphony9_v0.env, symphony9_v0.raw_env])
+def test_max_cycles_truncates_the_game(make: Any) -> None:
+    env = make(max_cycles=5)
+    env.reset(seed=0)
+    for _ in range(5):
+        assert not any(env.truncations.values())
+        env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+    assert all(env.truncations.values())
+    assert not any(env.terminations.values())
+    assert env.infos["player_0"] == {}
+    for _ in range(4):
+        env.step(None)
+    assert env.agents == []
+    env.reset(seed=0)
+    env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+    assert not any(env.truncations.values())
+
+
+@pytest.mark.parametrize("kind", ["aec", "parallel"])
+def test_max_cycles_of_the_registry(kind: Any) -> None:
+    env: Any = pettingzoo.make(kind, "symphony9/symphony9-v0", max_cycles=3, num_players=2)
+    env.reset(seed=0)
+    steps = 0
+    while env.agents and steps < 10:
+        game = getattr(env, "aec_env", env)
+        if any(game.truncations.values()):
+            env.step(None)
+            continue
+        action = int(game.action_mask.argmax())
+        env.step(action if kind == "aec" else dict.fromkeys(env.agents, action))
+        steps += 1
+    assert steps == 3
+    with pytest.raises(ValueError, match="max_cycles=0; allowed: a whole number from 1 on, or None"):
+        pettingzoo.make(kind, "symphony9/symphony9-v0", max_cycles=0)
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])
@@ -291,7 +372,6 @@ def test_in_the_parallel_environment_only_the_deciding_seat_s_action_counts() ->
     while env.agents:
         deciding = [agent for agent in env.agents if not observations[agent]["action_mask"].all()]
         assert deciding == [env.aec_env.agent_selection]
-        assert "decision" in infos[deciding[0]]
         mask = observations[deciding[0]]["action_mask"]
         actions = dict.fromkeys(env.agents, 48)
         actions[deciding[0]] = int(rng.choice(np.flatnonzero(mask)))
@@ -305,13 +385,11 @@ def test_in_the_parallel_environment_only_the_deciding_seat_s_action_counts() ->
     assert env.step({}) == ({}, {}, {}, {}, {})
 
 
-def test_the_parallel_environment_s_infos_are_the_caller_s_and_name_who_decides() -> None:
+def test_the_parallel_environment_s_infos_are_the_caller_s() -> None:
     env = symphony9_v0.parallel_env(num_players=2)
     _, infos = env.reset(seed=0)
     kept = copy.deepcopy(infos)
-    deciding = env.aec_env.agent_selection
-    assert {info["active_agent"] for info in infos.values()} == {deciding}
-    env.step({deciding: 0})
+    env.step({env.deciding_agent: 0})
     assert infos == kept
 
 

@@ -55,7 +55,6 @@ def test_it_is_made_by_its_name() -> None:
     assert isinstance(env.action_space, gymnasium.spaces.Discrete)
     assert info["seat"] == 2
     assert np.array_equal(info["action_mask"], env.unwrapped.action_masks())  # type: ignore[attr-defined]
-    assert info["decision"] == "take"
 
 
 @pytest.mark.parametrize("options", [{}, {"reward": "margin", "shaping": True}, {"reward": "score", "shaping": True}])

@@ -8,6 +8,7 @@ import pytest
 
 from symphony9_env import agents, records, symphony9_v0
 from symphony9_env.actions import NAMES
+from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.events import EventBuffer, opening_events, see
 from symphony9_env.views.game_log import log_lines
 
@@ -26,8 +27,8 @@ def play(env: Any, num_players: int, seed: int, words: str = "") -> list[tuple[i
     planner, done, seen = agents.make("planner", seed=1), False, []
     while not done:
         player, text = env.get_observation()
-        assert player == env.env.game.deciding_seat
-        action = planner.choose(env.env.game)
+        assert player == env.env.game.seat
+        action = planner.choose(env.env.game.env)
         seen.append((player, text, action))
         done, _ = env.step(f"Let me think. [{NAMES[action]}{words if action >= 40 else ''}]")
     return seen
@@ -45,7 +46,7 @@ def test_scripted_text_players_play_the_same_game_as_in_the_environment(num_play
         raw.step(action)
     assert env.env.record() == raw.record()
     assert rewards == dict(enumerate(raw.rewards.values()))
-    assert "won" in info[0]["reason"]
+    assert "win" in info[0]["reason"]
     assert not any(info[seat]["invalid_move"] for seat in range(num_players))
 
 
@@ -93,7 +94,7 @@ def test_announcements_are_talk_and_their_words_are_heard() -> None:
 def test_an_illegal_reply_is_asked_again_and_then_loses_the_game() -> None:
     env = make(error_allowance=2)
     env.reset(num_players=3, seed=7)
-    seat = env.env.game.deciding_seat
+    seat = env.env.game.seat
     for _ in range(2):
         done, _ = env.step("[fly to the moon]")
         assert not done
@@ -114,7 +115,7 @@ def test_a_legal_reply_makes_up_for_errors() -> None:
     env.reset(num_players=2, seed=7)
     for _ in range(5):
         assert env.step("what?") == (False, {})
-        done, _ = env.step(f"[{env.env.game.observe(env.env.game.agent_selection)['action_mask'].argmax()}]")
+        done, _ = env.step(f"[{env.env.game.env.action_mask.argmax()}]")
         assert not done
 
 
@@ -125,3 +126,30 @@ def test_wrong_options_are_refused_when_it_is_made() -> None:
         make(discusion=True)
     with pytest.raises(ValueError, match="num_players=7"):
         make().reset(num_players=7)
+
+
+def test_one_model_plays_alone_against_agents() -> None:
+    env = make(opponents="greedy", seat=1, table_size=3)
+    env.reset(num_players=1, seed=9)
+    single = SingleSeatEnv(num_players=3, opponents="greedy", seat=1)
+    _, info = single.reset(seed=9)
+    done = False
+    while not done:
+        player, text = env.get_observation()
+        assert player == 0
+        assert "You are player_1." in text
+        action = int(info["action_mask"].argmax())
+        _, reward, _, _, info = single.step(action)
+        done, _ = env.step(f"[{action}]")
+    rewards, told = env.close()
+    assert rewards == {0: reward}
+    assert env.env.record() == single.record()
+    assert "win" in told[0]["reason"]
+
+
+def test_the_board_is_displayed() -> None:
+    env = ta.wrappers.SimpleRenderWrapper(make(), player_names={0: "Ann", 1: "Bob"}, render_mode="board")
+    env.reset(num_players=2, seed=7)
+    assert "Legal actions:" in env.env.get_board_str()
+    env.step("[0]")
+    env.close()

@@ -172,7 +172,7 @@ def test_a_run_that_an_agent_fails_names_it_and_closes_all(
     tmp_path: Path, own_agents: Path, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The environment also closes its opponents when it is garbage-collected; count what the run itself closes.
-    monkeypatch.setattr(Symphony9VectorEnv, "close_extras", lambda self, **_: None)
+    monkeypatch.setattr(Symphony9VectorEnv, "__del__", lambda self: None)
     failing = f"{own_agents}:fail"
     fixed = {"counting": 1} | ({failing: 1} if part == "opponents" else {})
     changes: dict[str, Any] = {"opponents": {"latest": 0, "past": 0, "fixed": fixed}}

@@ -161,6 +161,20 @@ def test_only_the_files_of_pages_can_be_fetched(path: str, tmp_path: Path) -> No
         assert client.get(path).status_code == 404
 
 
+def test_pages_need_no_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Visitors who read slowly would otherwise use up the files that the server may open."""
+    with run_server(tmp_path) as (client, _):
+        monkeypatch.setattr("builtins.open", None)
+        for path, kind in [
+            ("/", "html"),
+            ("/play", "html"),
+            ("/static/play.js", "javascript"),
+            ("/shared/style.css", "css"),
+        ]:
+            answer = client.get(path)
+            assert (answer.status_code, answer.headers["content-type"]) == (200, f"text/{kind}; charset=utf-8")
+
+
 def test_a_page_receives_the_others_moves_and_names(tmp_path: Path) -> None:
     with run_server(tmp_path) as (client, store):
         tokens = create_table(client, store, None, None, seed=1)

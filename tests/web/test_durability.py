@@ -236,6 +236,32 @@ def test_a_move_that_cannot_be_saved_is_not_acknowledged_but_kept_and_saved_late
     assert len(records.load(tmp_path / "0001.json")["actions"]) >= message["turn"]
 
 
+def test_a_table_that_could_not_be_closed_is_saved_as_soon_as_possible(disk: FullDisk, tmp_path: Path) -> None:
+    """While it was being closed, files of the journal with its moves may have been removed."""
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner", seed=1)
+        turn = play_first_legal(client, token, 3)["turn"]
+        disk.is_full = True
+        assert client.post("/api/tables/0001/close", json={}, headers=bearer(store.host_token)).status_code == 507
+        disk.is_full = False
+        deadline = time.monotonic() + 20
+        while len(records.load(tmp_path / "0001.json")["actions"]) < turn:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert get_seat(client, token)["turn"] == turn
+
+
+def test_a_name_that_cannot_be_saved_is_refused_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with run_server(tmp_path) as (client, store):
+        (token,) = create_table(client, store, None, "planner", seed=1)
+        monkeypatch.setattr(files, "write_text", refuse)
+        answer = client.post("/api/seat/name", json={"name": "Zoe"}, headers=bearer(token))
+    assert answer.json() == {"error": "the name could not be saved: Permission denied"}
+
+
 def test_moves_that_wait_are_saved_at_shutdown(disk: FullDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_module, "RETRY_DELAY", 600)
     with run_server(tmp_path) as (client, store):

@@ -140,6 +140,21 @@ def test_only_the_owner_can_read_secrets_on_disk(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[\w-]{32}", secret) for secret in (token, store.host_token))
 
 
+@pytest.mark.parametrize("token", ["", "\\ud800", "\u00e9", None])
+def test_a_damaged_token_of_the_host_is_named(token: str | None, tmp_path: Path) -> None:
+    (tmp_path / "host.json").write_text(f'{{"token": "{token}"}}' if token is not None else "{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"host\.json: the file is damaged"):
+        TableStore(tmp_path)
+
+
+def test_a_journal_with_a_number_too_long_to_read_does_not_keep_a_server_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "journal.000001.jsonl").write_text(json.dumps({"table": "9" * 5000, "turn": 0, "move": []}))
+    (tmp_path / "0001.seats.json").write_text("{")
+    store = TableStore(tmp_path)
+    assert [problem.split(":")[0] for problem in store.damaged] == ["0001.seats.json"]
+    store.close()
+
+
 def test_two_servers_cannot_use_one_folder(tmp_path: Path) -> None:
     store = TableStore(tmp_path)
     with pytest.raises(ValueError, match="another server is using this folder"):

@@ -69,6 +69,21 @@ def test_the_error_of_a_choice_reaches_whoever_waits_for_it_and_the_thread_goes_
     assert asyncio.run(run()) == 5
 
 
+def test_only_so_many_tables_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symphony9_env.web.workers.MAX_DURATIONS", 3)
+
+    async def run() -> Workers:
+        workers = Workers(1)
+        for table in "abcadeaa":
+            await workers.run(table, lambda: 0)
+        return workers
+
+    workers = asyncio.run(run())
+    asyncio.run(workers.run("f", lambda: 0))  # waits until the job before it is noted
+    assert set(workers._duration) - {"f"} <= {"d", "e", "a"}
+    assert len(workers._duration) == 3
+
+
 def test_a_choice_that_nobody_waits_for_is_not_made() -> None:
     made: list[str] = []
     hold = threading.Event()
