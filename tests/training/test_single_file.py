@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import torch
 
-from examples.ppo_single_file import Network, Rollout, collect, compute_advantages, main
 from symphony9_env import BatchedGames
 
+example = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "examples" / "ppo_single_file.py")))
 
-def compute_slowly(rollout: Rollout, gae_lambda: float) -> tuple[dict[tuple[int, int], float], int]:
+
+def compute_slowly(rollout: Any, gae_lambda: float) -> tuple[dict[tuple[int, int], float], int]:
     """Return the advantages of one sequence after the other, by (step, game), and the number of decisions left out."""
     known, num_left_out = {}, 0
     num_steps, num_games, num_players = rollout.rewards.shape
@@ -40,11 +46,11 @@ def test_advantages_follow_each_seat_s_own_decisions() -> None:
     torch.manual_seed(0)
     games = BatchedGames(6, num_players=3, seed=0)
     games.set_shaping(0.5)
-    network = Network(games.observation.shape[1], games.action_mask.shape[1])
+    network = example.Network(games.observation.shape[1], games.action_mask.shape[1])
     torch.nn.init.normal_(list(network.value.parameters())[-2])
-    rollout = collect(games, network, 200)
+    rollout = example.collect(games, network, 200)
     assert rollout.ended.any()
-    advantages, is_known = compute_advantages(rollout, gae_lambda=0.9)
+    advantages, is_known = example.compute_advantages(rollout, gae_lambda=0.9)
     expected, num_left_out = compute_slowly(rollout, gae_lambda=0.9)
     assert int(is_known.sum()) == len(expected)
     assert int((~is_known).sum()) == num_left_out > 0
@@ -54,4 +60,4 @@ def test_advantages_follow_each_seat_s_own_decisions() -> None:
 
 
 def test_a_short_run() -> None:
-    assert 0 <= main(["--minutes", "0.05", "--num-players", "2", "--games", "20"]) <= 1
+    assert 0 <= example.main(["--minutes", "0.05", "--num-players", "2", "--games", "20"]) <= 1
