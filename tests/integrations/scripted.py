@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,29 @@ from tests.properties.test_secrets import change_secrets
 GAME: dict[str, Any] = {"num_players": 2, "opponents": "planner", "seat": 0}
 
 
+def legal_names(text: str) -> list[str]:
+    """Return the names of the legal actions of the last question in a text."""
+    return re.findall(r"\d+ ([a-z][a-z0-9 ]*)", text.rpartition("Legal actions:")[2])
+
+
 def choose(text: str) -> str:
     """Return the name of a legal action of a question, which depends on every character of it."""
-    names = re.findall(r"\d+ ([a-z][a-z0-9 ]*)", text.rpartition("Legal actions:")[2])
+    names = legal_names(text)
     return names[zlib.crc32(text.encode()) % len(names)]
 
 
-def play_directly(seed: int, **options: Any) -> tuple[list[str], float, Record]:
+def choose_last(text: str) -> str:
+    """Return the name of the last legal action of a question, whatever surrounds the question."""
+    return legal_names(text)[-1]
+
+
+def play_directly(seed: int, script: Callable[[str], str] = choose, **options: Any) -> tuple[list[str], float, Record]:
     """Play a game of the scripted model in a `TextEnv`; return what it read, its reward and the record."""
     env = TextEnv(**{**GAME, **options})
     prompt = env.reset(seed=seed)
     texts, total, done = [prompt], 0.0, False
     while not done:
-        text, reward, done, _ = env.step(f"[{choose(texts[-1])}]")
+        text, reward, done, _ = env.step(f"[{script(texts[-1])}]")
         texts.append(text)
         total += reward
     return texts, total, env.record()
