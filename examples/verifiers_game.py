@@ -40,7 +40,7 @@ def serve_model(model: Callable[[list[dict[str, Any]]], str]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             message = {"role": "assistant", "content": model(asked["messages"])}
             choices = [{"index": 0, "finish_reason": "stop", "message": message}]

@@ -49,7 +49,7 @@ class Symphony9Observation(Observation):
     error: str | None = Field(default=None, description="Why the reply was refused")
     outcome: str | None = Field(default=None, description="At the end: who won")
     score: float | None = Field(default=None, description="At the end: the seat's points")
-    rank: float | None = Field(default=None, description="At the end: the seat's place, from 1 on")
+    rank: int | None = Field(default=None, description="At the end: the seat's place, from 1 on")
     breakdown: dict[str, float] | None = Field(default=None, description="At the end: points by source")
 
 

@@ -94,7 +94,7 @@ class Symphony9EnvConfig(vf.EnvConfig):
     player_1: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
     player_2: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
     player_3: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
-    seats: list[str] = [MODEL, MODEL]
+    seats: list[str] = Field(default=[MODEL, MODEL])
     """Who plays each seat: "model", or an agent as `agents.make` takes it, such as "planner"."""
     max_errors: int | None = MAX_ERRORS
     """How many answers in a row may be wrong before the next one ends the game; None for any number."""

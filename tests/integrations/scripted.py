@@ -1,4 +1,4 @@
-"""What the tests of adapters for language models share: a scripted model, games to compare with, and changed secrets."""
+"""What the tests of adapters for language models share: a scripted model, games, and changed secrets."""
 
 from __future__ import annotations
 

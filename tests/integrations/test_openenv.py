@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
-from collections.abc import Iterator
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,11 @@ from tests.integrations.scripted import GAME, ScrambledEnv, choose, play_directl
 
 pytest.importorskip("openenv")
 
-import uvicorn  # noqa: E402
-import yaml  # noqa: E402
-from pydantic import ValidationError  # noqa: E402
+import yaml
+from pydantic import ValidationError
 
-from symphony9_env.integrations import openenv as adapter  # noqa: E402
-from symphony9_env.integrations.openenv import (  # noqa: E402
+from symphony9_env.integrations import openenv as adapter
+from symphony9_env.integrations.openenv import (
     MAX_REPLY,
     Symphony9Action,
     Symphony9Client,
@@ -29,23 +26,10 @@ from symphony9_env.integrations.openenv import (  # noqa: E402
     make_app,
 )
 
+ROOT = Path(__file__).parents[2]
+EXAMPLE = runpy.run_path(str(ROOT / "examples" / "openenv_game.py"))
+
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of FastAPI
-
-
-@contextlib.contextmanager
-def serve(**options: Any) -> Iterator[str]:
-    """Run a server in a thread, and return its address."""
-    server = uvicorn.Server(uvicorn.Config(make_app(**options), port=0, log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def play(env: Any, seed: int) -> tuple[list[Symphony9Observation], list[Any]]:
@@ -60,7 +44,7 @@ def play(env: Any, seed: int) -> tuple[list[Symphony9Observation], list[Any]]:
 
 def test_a_session_plays_the_game_of_the_text_environment() -> None:
     texts, reward, record = play_directly(seed=11)
-    with serve(**GAME) as address, Symphony9Client(address).sync() as client:
+    with EXAMPLE["serve"](**GAME) as address, Symphony9Client(address).sync() as client:
         for _ in range(2):  # a session can play many games
             result = client.reset(seed=11)
             read, total = [result.observation.text], 0.0
@@ -80,7 +64,7 @@ def test_a_session_plays_the_game_of_the_text_environment() -> None:
 
 
 def test_sessions_are_separate_and_their_number_is_bounded() -> None:
-    with serve(**GAME, max_sessions=2) as address, contextlib.ExitStack() as stack:
+    with EXAMPLE["serve"](**GAME, max_sessions=2) as address, contextlib.ExitStack() as stack:
         first, second = (stack.enter_context(Symphony9Client(address).sync()) for _ in range(2))
         start = first.reset(seed=1).observation.text
         assert second.reset(seed=2).observation.text != start
@@ -140,7 +124,7 @@ def test_long_replies_and_wrong_options_are_refused() -> None:
 
 
 def test_a_refused_message_leaves_the_session_open() -> None:
-    with serve(**GAME) as address, Symphony9Client(address).sync() as client:
+    with EXAMPLE["serve"](**GAME) as address, Symphony9Client(address).sync() as client:
         client.reset(seed=7)
         with pytest.raises(Exception, match="only, not opponents"):
             client.reset(opponents="greedy")
@@ -150,9 +134,14 @@ def test_a_refused_message_leaves_the_session_open() -> None:
 
 
 def test_the_manifest_names_the_server() -> None:
-    manifest = yaml.safe_load((Path(__file__).parents[2] / "openenv.yaml").read_text())
+    manifest = yaml.safe_load((ROOT / "openenv.yaml").read_text())
     module, _, name = manifest["app"].partition(":")
     assert module == adapter.__name__
     assert getattr(adapter, name).title
     with pytest.raises(AttributeError, match="no attribute 'apps'"):
         adapter.apps  # noqa: B018
+
+
+def test_the_example_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    assert EXAMPLE["main"]([]) in (-1.0, 0.0, 1.0)
+    assert "decisions: player_" in capsys.readouterr().out

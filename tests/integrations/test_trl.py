@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from typing import Any
+import runpy
+from pathlib import Path
 
 import pytest
 
-from symphony9_env import TextEnv
 from tests.integrations.scripted import GAME, ScrambledEnv, choose, choose_last, play_directly
 
 pytest.importorskip("trl")
 pytest.importorskip("datasets")
 
-from symphony9_env.integrations import trl as adapter  # noqa: E402
-from symphony9_env.integrations.trl import Symphony9ToolEnv, make_dataset  # noqa: E402
+from symphony9_env.integrations import trl as adapter
+from symphony9_env.integrations.trl import Symphony9ToolEnv, make_dataset
 
 
 def play(env: Symphony9ToolEnv, seed: int) -> list[str]:
@@ -84,7 +83,7 @@ def test_options_are_checked() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # of transformers and torch
-def test_the_trainer_plays_games_with_a_scripted_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_the_trainer_plays_games_with_a_scripted_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All completions of a prompt play the same game; each is the beginning of the game that is played directly."""
     from tests.integrations.tiny_model import make_trainer
 
@@ -105,7 +104,7 @@ def test_the_trainer_plays_games_with_a_scripted_model(monkeypatch: pytest.Monke
     assert trainer.state.log_history[0]["rewards/Symphony9ToolEnv/mean"] == pytest.approx(made[0].get_reward())
 
 
-def test_factories_with_options() -> None:
-    env = functools.partial(Symphony9ToolEnv, num_players=3, opponents="greedy")()
-    assert isinstance(env.text_env, TextEnv)
-    assert env.text_env.game.num_players == 3
+def test_the_example_plays() -> None:
+    main = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "trl_game.py"))["main"]
+    (reward,) = main(["--games", "1"])
+    assert reward in (-1.0, 0.0, 1.0)

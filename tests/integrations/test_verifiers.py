@@ -16,10 +16,10 @@ from tests.integrations.scripted import ScrambledGame, choose, play_directly
 
 pytest.importorskip("verifiers.v1")
 
-import verifiers.v1 as vf  # noqa: E402
+import verifiers.v1 as vf
 
-from symphony9_env.integrations import verifiers as adapter  # noqa: E402
-from symphony9_env.integrations.verifiers import ENV_ID, Symphony9Env, Symphony9Taskset  # noqa: E402
+from symphony9_env.integrations import verifiers as adapter
+from symphony9_env.integrations.verifiers import ENV_ID, Symphony9Env, Symphony9Taskset
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "verifiers_game.py"))
 
