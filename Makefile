@@ -73,7 +73,7 @@ tests:
 
 test-integrations: $(VENV)-integrations/.installed $(VENV)-verifiers/.installed $(VENV)-latest/.installed
 	$(VENV)-integrations/$(BIN_FOLDER)/python -m pytest tests/integrations
-	$(VENV)-verifiers/$(BIN_FOLDER)/python -m pytest tests/integrations/test_verifiers.py
+	$(VENV)-verifiers/$(BIN_FOLDER)/python -m pytest tests/integrations -k verifiers
 	$(VENV)-latest/$(BIN_FOLDER)/python -m pytest tests/envs
 
 $(VENV)-integrations/.installed: pyproject.toml constraints.txt

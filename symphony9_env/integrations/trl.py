@@ -11,12 +11,13 @@ completions of a prompt play the game of the same seed. What the model reads is 
 
 from __future__ import annotations
 
-from typing import Any
-
-from datasets import Dataset
+from typing import TYPE_CHECKING, Any
 
 from symphony9_env.envs.opponents import ILLEGAL_REWARD
 from symphony9_env.envs.text import TextEnv
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 INSTRUCTION = "Play this game to its end. Answer every question by calling the tool `play` once.\n\n"
 
@@ -69,5 +70,7 @@ class Symphony9ToolEnv:
 
 def make_dataset(games: int, first_seed: int = 0) -> Dataset:
     """Return a data set of this many games with consecutive seeds, for `train_dataset`."""
+    from datasets import Dataset
+
     prompt = [{"role": "user", "content": INSTRUCTION}]
     return Dataset.from_dict({"prompt": [prompt] * games, "seed": list(range(first_seed, first_seed + games))})

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("trl")
+
 import torch
 import trl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
