@@ -4,8 +4,8 @@
 # make lint               check the style of Python, JavaScript, CSS and the workflows (also: lint-js, lint-workflows)
 # make types              check the types with mypy
 # make tests              run the tests
-# make test-integrations  test the adapters to other libraries in .venv-integrations, and the environments with the
-#                         newest Gymnasium in .venv-latest
+# make test-integrations  test the adapters to other libraries in .venv-integrations, the adapter to verifiers in
+#                         .venv-verifiers, and the environments with the newest Gymnasium in .venv-latest
 # make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
@@ -31,7 +31,7 @@ endif
 BIN := $(VENV)/$(BIN_FOLDER)
 
 # Ray pins Gymnasium, so the adapters are tested with that version. Users without Ray get the newest one.
-INTEGRATIONS := minari,openspiel,rllib,textarena,tianshou,torchrl
+INTEGRATIONS := minari,openenv,openspiel,rllib,textarena,tianshou,torchrl,trl
 NEWEST_GYMNASIUM := 1.4.0
 
 .PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations fuzz build train golden \
@@ -71,13 +71,21 @@ types:
 tests:
 	$(BIN)/python -m pytest
 
-test-integrations: $(VENV)-integrations/.installed $(VENV)-latest/.installed
+test-integrations: $(VENV)-integrations/.installed $(VENV)-verifiers/.installed $(VENV)-latest/.installed
 	$(VENV)-integrations/$(BIN_FOLDER)/python -m pytest tests/integrations
+	$(VENV)-verifiers/$(BIN_FOLDER)/python -m pytest tests/integrations -k verifiers
 	$(VENV)-latest/$(BIN_FOLDER)/python -m pytest tests/envs
 
 $(VENV)-integrations/.installed: pyproject.toml constraints.txt
 	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
 	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
+	touch $@
+
+# verifiers needs a newer Pillow than moviepy allows.
+$(VENV)-verifiers/.installed: pyproject.toml constraints.txt
+	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
+	sed '/^pillow==/d' constraints.txt > $(@D)/constraints.txt
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,verifiers]"
 	touch $@
 
 $(VENV)-latest/.installed: pyproject.toml constraints.txt
@@ -113,4 +121,5 @@ figures:
 	$(BIN)/python -m tools.page_figures
 
 clean:
-	rm -rf $(VENV) $(VENV)-integrations $(VENV)-latest dist node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-verifiers $(VENV)-latest dist node_modules .mypy_cache .pytest_cache \
+	  .ruff_cache .hypothesis

@@ -156,10 +156,16 @@ class TextGame:
         except ValueError as error:
             self._errors.append(str(error))
             if self._max_errors is not None and len(self._errors) > self._max_errors:
-                self.forfeited_by = self.seat
+                self.forfeit()
             return None
         self.play(action, parse_speech(text) if action >= ANNOUNCE else "")
         return action
+
+    def forfeit(self) -> None:
+        """End the game because the deciding seat gives no legal answer: too many were wrong, or none comes."""
+        if self.is_over:
+            raise ValueError("the game is over; call reset() first")
+        self.forfeited_by = self.seat
 
     def play(self, action: int, speech: str = "") -> None:
         """Play an action of the deciding seat, and tell all seats what they may see, with the words that were said."""

@@ -114,6 +114,18 @@ def test_wrong_answers_are_asked_again_and_then_end_the_game() -> None:
     assert env.record() == before
 
 
+def test_a_seat_that_does_not_answer_can_forfeit() -> None:
+    game = TextGame(num_players=3)
+    game.reset(seed=7)
+    seat = game.seat
+    game.forfeit()
+    assert game.is_over
+    assert game.rewards == [-1.0 if player == seat else 0.0 for player in range(3)]
+    assert game.outcome == f"player_{seat} gave no legal action"
+    with pytest.raises(ValueError, match="the game is over"):
+        game.forfeit()
+
+
 def test_a_legal_answer_makes_up_for_wrong_ones() -> None:
     game = TextGame(num_players=2, max_errors=1)
     game.reset(seed=7)
