@@ -6,6 +6,8 @@
 # make tests              run the tests
 # make test-integrations  test the adapters to other libraries in .venv-integrations, the adapter to verifiers in
 #                         .venv-verifiers, and the environments with the newest Gymnasium in .venv-latest
+# make test-extras        install every extra alone in a new environment and run a short check of what it is for
+# make test-lowest        test the core with the lowest versions that pyproject.toml allows, in .venv-lowest
 # make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
@@ -34,8 +36,8 @@ BIN := $(VENV)/$(BIN_FOLDER)
 INTEGRATIONS := minari,openenv,openspiel,rllib,textarena,tianshou,torchrl,trl
 NEWEST_GYMNASIUM := 1.4.0
 
-.PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations fuzz build train golden \
-  docs figures clean
+.PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
+  fuzz build train golden docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -94,6 +96,19 @@ $(VENV)-latest/.installed: pyproject.toml constraints.txt
 	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,train]"
 	touch $@
 
+test-extras: install
+	$(BIN)/python -m tools.check_extras
+
+test-lowest: $(VENV)-lowest/.installed
+	$(VENV)-lowest/$(BIN_FOLDER)/python -m pytest tests/envs tests/test_batched.py tests/rules tests/agents tests/records
+
+# The tools that run the tests have the versions of constraints.txt.
+$(VENV)-lowest/.installed: pyproject.toml constraints.txt constraints-lowest.txt
+	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints-lowest.txt --editable . \
+	  $$(grep -E '^(pytest|hypothesis|hatchling)==' constraints.txt)
+	touch $@
+
 fuzz: install
 	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
@@ -121,5 +136,5 @@ figures:
 	$(BIN)/python -m tools.page_figures
 
 clean:
-	rm -rf $(VENV) $(VENV)-integrations $(VENV)-verifiers $(VENV)-latest dist node_modules .mypy_cache .pytest_cache \
-	  .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-verifiers $(VENV)-latest $(VENV)-lowest
+	rm -rf dist node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from unittest.mock import patch
 
 import minari
 import numpy as np
@@ -33,6 +35,13 @@ def play(num_players: int, seed: int) -> Record:
     return env.record()
 
 
+@contextmanager
+def temporary_datasets() -> Iterator[None]:
+    """Let Minari keep its datasets in a folder that is deleted at the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="minari-") as folder, patch.dict(os.environ, MINARI_DATASETS_PATH=folder):
+        yield
+
+
 def main(argv: Sequence[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description="Symphony No. 9 as a Minari dataset.")
     parser.add_argument("--games", type=int, default=50, help="games to record (default: %(default)s)")
@@ -41,10 +50,13 @@ def main(argv: Sequence[str] | None = None) -> float:
         "--keep", action="store_true", help="write the dataset to Minari's own folder, not to a temporary one"
     )
     args = parser.parse_args(argv)
-    if not args.keep:
-        os.environ["MINARI_DATASETS_PATH"] = tempfile.mkdtemp(prefix="minari-")
+    with nullcontext() if args.keep else temporary_datasets():
+        return learn([play(args.num_players, seed) for seed in range(args.games)])
 
-    export([play(args.num_players, seed) for seed in range(args.games)], DATASET, seats="winners", ledger=True)
+
+def learn(games: list[Record]) -> float:
+    """Export the games, read them back and imitate the winners."""
+    export(games, DATASET, seats="winners", ledger=True)
     dataset = minari.load_dataset(DATASET)
     print(f"{dataset.total_episodes} episodes, {dataset.total_steps} decisions in {dataset.storage.data_path}")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from symphony9_env.arena import benchmark
@@ -36,12 +37,25 @@ def test_textarena_game(more: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert ('says: "shall we?"' in capsys.readouterr().out) == bool(more)
 
 
-def test_minari_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minari_dataset() -> None:
     pytest.importorskip("minari")
     pytest.importorskip("h5py")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", os.devnull)  # put back afterwards: the example sets its own
     agreed = main_of("minari_dataset.py")(["--games", "5"])
     assert agreed > 0.4  # of some ten legal actions each
+
+
+@pytest.mark.parametrize("library", ["torchrl", "d3rlpy"])
+def test_offline_learners(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the libraries' own
+        pytest.importorskip(library)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    arguments = ["--games", "20", "--steps", "150", "--evaluate", "3"]
+    losses, win_rate = main_of(f"{library}_offline.py")(arguments)
+    assert np.mean(losses[-20:]) < 0.8 * np.mean(losses[:5])
+    assert 0 <= win_rate <= 1
 
 
 @pytest.mark.parametrize("library", ["openenv", "pyspiel", "textarena", "trl", "verifiers"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +94,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("names", "more", "reason"),
     [
-        (["4p-0"], ["--seats", "7"], "no player_7; allowed: all, winners, or 0 to 3"),
-        (["4p-0", "2p-0"], [], "records of different kinds"),
+        (["4p-0"], ["--seats", "7"], "4p-0.json: seats='7': no player_7; allowed: all, winners, or 0 to 3"),
+        (["2p-0", "4p-0"], [], "4p-0.json has 4 players, discussion False"),
         (["4p-0"], ["--reward", "fame"], "reward='fame'"),
     ],
 )
@@ -103,6 +106,58 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
     assert main([*files, "--dataset", "symphony9/no-v0", *more]) == 2
     assert reason in capsys.readouterr().err
     assert not list(tmp_path.rglob("*.hdf5"))
+
+
+@pytest.mark.parametrize("seats", ["all", "winners"])
+@pytest.mark.parametrize("damage", [{"actions": [["player_3", "pass"]]}, {"result": {}}, {"result": 1}])
+def test_errors_name_the_file(
+    seats: str, damage: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = next(path for path in GAMES if path.stem == "4p-0"), tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({**load("4p-0"), **damage}))
+    assert main([str(right), str(wrong), "--dataset", "symphony9/no-v0", "--seats", seats]) == 2
+    assert f"minari: {wrong}: record, a" in capsys.readouterr().err
+
+
+def test_masks_have_a_type_that_torch_and_its_readers_know() -> None:
+    for box in (False, True):
+        made = export([load("3p-0")], f"symphony9/box-{box}-v0".lower(), box=box)
+        episode = next(iter(made.iterate_episodes()))
+        assert (episode.infos if box else episode.observations)["action_mask"].dtype == np.uint8
+        if not box:
+            assert made.observation_space["action_mask"].dtype == np.uint8
+
+
+def test_box_has_the_same_data_as_plain_vectors_with_masks_in_the_infos(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(next(path for path in GAMES if path.stem == "3p-0"))
+    for name, more in (("dict", []), ("box", ["--box"])):
+        assert main([file, "--dataset", f"symphony9/{name}-v0", "--shaping", *more]) == 0
+    boxes, dicts = (minari.load_dataset(f"symphony9/{name}-v0").iterate_episodes() for name in ("box", "dict"))
+    for box, one in zip(boxes, dicts, strict=True):
+        assert np.array_equal(box.observations, one.observations["observation"])
+        assert np.array_equal(box.infos["action_mask"], one.observations["action_mask"])
+        assert np.array_equal(box.actions, one.actions)
+        assert np.array_equal(box.rewards, one.rewards)
+
+
+RECOVER = """
+import minari
+dataset = minari.load_dataset("symphony9/box-v0")
+env = dataset.recover_environment(opponents="greedy")
+assert env.observation_space == dataset.observation_space
+assert env.action_space == dataset.action_space
+observation, info = env.reset(seed=1)
+assert dataset.observation_space.contains(observation)
+options = env.unwrapped.options
+print(options.num_players, options.variant.discussion, options.reward, options.ledger)
+"""
+
+
+def test_a_box_dataset_recovers_its_environment_in_a_new_process() -> None:
+    record = next(record for path in GAMES if (record := records.load(path)).get("discussion"))
+    export([record], "symphony9/box-v0", box=True, reward="margin", ledger=True)
+    done = subprocess.run([sys.executable, "-c", RECOVER], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(record["num_players"]), "True", "margin", "True"]
 
 
 def test_a_game_that_is_not_over_is_refused() -> None:

@@ -1,0 +1,31 @@
+"""What pyproject.toml requires: every extra is checked alone, and the lower bounds are the versions that are tested."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tools import check_extras
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_extra_has_a_smoke_check() -> None:
+    assert list(check_extras.SMOKE_CHECKS) == check_extras.list_extras()
+
+
+def test_an_unknown_extra_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        check_extras.main(["minary"])
+    assert "'minary'; allowed: bench, eval," in capsys.readouterr().err
+
+
+def test_the_lowest_versions_that_are_tested_are_the_lower_bounds() -> None:
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    bounds = dict(re.findall(r"^([\w-]+)>=([\d.]+)", one)[0] for one in required)
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / "constraints-lowest.txt").read_text(), flags=re.M))
+    for name, low in bounds.items():
+        assert pinned[name] in (low, f"{low}.0"), name
