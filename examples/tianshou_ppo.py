@@ -1,7 +1,7 @@
 """Tianshou: train one seat against scripted agents with PPO.
 
     pip install ".[tianshou]"
-    python examples/tianshou_ppo.py --steps 30000
+    python examples/tianshou_ppo.py --steps 60000
 
 This example does not use Tianshou's PettingZooEnv, because Tianshou's on-policy algorithms take a seat's rewards and
 the end of the game only from that seat's own steps. The reward of this game comes at its end, so every seat except the
@@ -81,7 +81,7 @@ def make_envs(num_players: int, opponents: str, seed: int) -> DummyVectorEnv:
 def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Tianshou's PPO on one seat of Symphony No. 9.")
     parser.add_argument(
-        "--steps", type=int, default=30_000, help="decisions of the learner to train on (default: %(default)s)"
+        "--steps", type=int, default=60_000, help="decisions of the learner to train on (default: %(default)s)"
     )
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument(
