@@ -10,6 +10,7 @@ have a mask of ones. At the end of the game every seat receives its reward in th
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ class Symphony9Task(PettingZooClass):
         return "symphony9"
 
 
-def make_experiment(algorithm: str, num_players: int, frames: int, seed: int) -> Experiment:
+def make_experiment(algorithm: str, num_players: int, frames: int, seed: int, folder: str) -> Experiment:
     settings: Any = ExperimentConfig.get_from_yaml()
     settings.max_n_frames = frames
     settings.gamma = 1.0  # episodes are finite, and the only reward comes at the end
@@ -71,10 +72,11 @@ def make_experiment(algorithm: str, num_players: int, frames: int, seed: int) ->
     settings.off_policy_n_optimizer_steps = 50
     settings.evaluation = False
     settings.loggers = []
+    settings.save_folder = folder  # for its checkpoints
     settings.checkpoint_at_end = False
     layers = MlpConfig(num_cells=[128, 128], layer_class=torch.nn.Linear, activation_class=torch.nn.ReLU)
     return Experiment(
-        task=Symphony9Task("two_players", {"num_players": num_players}),
+        task=Symphony9Task(f"{num_players}_players", {"num_players": num_players}),
         algorithm_config=algorithm_config_registry[algorithm].get_from_yaml(),
         model_config=layers,
         critic_model_config=layers,
@@ -95,8 +97,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, int]:
     torch.set_num_threads(1)
     trained = {}
     for algorithm in args.algorithms.split(","):
-        experiment = make_experiment(algorithm, args.num_players, args.frames, args.seed)
-        experiment.run()
+        with tempfile.TemporaryDirectory() as folder:
+            experiment = make_experiment(algorithm, args.num_players, args.frames, args.seed, folder)
+            experiment.run()
         trained[algorithm] = int(experiment.total_frames)
         print(f"{algorithm}: trained on {trained[algorithm]} frames")
     return trained

@@ -60,9 +60,7 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     model.learn(args.steps, log_interval=10)
 
     envs.seed(args.seed + 2**32)  # games that were not played in training
-    rewards, _ = evaluate_policy(
-        model, envs, args.games, deterministic=False, return_episode_rewards=True, warn=False
-    )
+    rewards, _ = evaluate_policy(model, envs, args.games, deterministic=False, return_episode_rewards=True, warn=False)
     win_rate = float(np.mean(np.array(rewards) > 0))
     print(f"mean reward {np.mean(rewards):+.2f}")
     print(f"wins against {args.opponents}: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")

@@ -77,7 +77,7 @@ def check_pettingzoo() -> str:
     return "`api_test`, `parallel_api_test`, `seed_test`"
 
 
-@client("stable-baselines3", "stable_baselines3", "no masks: use `illegal=\"random\"`")
+@client("stable-baselines3", "stable_baselines3", 'no masks: use `illegal="random"`')
 def check_sb3() -> str:
     from stable_baselines3 import PPO
 
@@ -163,7 +163,7 @@ def check_supersuit() -> str:
     env = supersuit.pad_action_space_v0(supersuit.pad_observations_v0(env))
     vector = supersuit.pettingzoo_env_to_vec_env_v1(env)
     vector.reset(seed=0)
-    return "`black_death`, `pad_observations`, `pettingzoo_env_to_vec_env_v1` with `mask=\"info\"`"
+    return '`black_death`, `pad_observations`, `pettingzoo_env_to_vec_env_v1` with `mask="info"`'
 
 
 @client("BenchMARL", "benchmarl", "needs torchrl < 0.12")

@@ -19,8 +19,8 @@ NOTE: Final = b"\nstopping after this update; a second signal stops at once with
 class StopSignals:
     """Remembers the first signal, so that the run can stop and save between two updates; the second stops it at once.
 
-    Signals are handled between `__enter__` and `__exit__`, in the main thread only: Python allows no handlers in others,
-    in which Optuna and Ray Tune run their trials. Whoever started the thread decides what a signal does there.
+    Signals are handled between `__enter__` and `__exit__`, in the main thread only: Python allows no handlers in
+    others, in which Optuna and Ray Tune run their trials. Whoever started the thread decides what a signal does there.
     """
 
     def __init__(self) -> None:
