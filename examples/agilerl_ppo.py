@@ -1,6 +1,6 @@
 """AgileRL: train one seat against random agents with PPO.
 
-    pip install . agilerl peft      # in an environment of its own: AgileRL 2.58 needs pettingzoo < 1.27 and imports peft
+    pip install . agilerl peft      # in its own environment: AgileRL 2.58 needs pettingzoo < 1.27
     python examples/agilerl_ppo.py --steps 60000
 
 AgileRL takes the masks from the infos of the batched vector environment. Its IPPO does not work with masks yet: see

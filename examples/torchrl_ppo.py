@@ -1,7 +1,7 @@
 """TorchRL: train one masked policy for all seats by self-play with PPO.
 
     pip install ".[torchrl]"
-    python examples/torchrl_ppo.py --frames 10000
+    python examples/torchrl_ppo.py --frames 40000
 
 A frame is one decision. TorchRL's frames contain every seat, and `mask` marks the one that decides. So each seat's own
 decisions are extracted first, as a sequence of their own; the reward of a decision is all that the seat receives until
@@ -89,7 +89,7 @@ def play(policy: ProbabilisticActor, num_players: int, seed: int) -> float:
 
 def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Self-play with TorchRL's PPO.")
-    parser.add_argument("--frames", type=int, default=10_000, help="decisions to train on (default: %(default)s)")
+    parser.add_argument("--frames", type=int, default=40_000, help="decisions to train on (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)

@@ -202,7 +202,7 @@ def find_environment(package: str, folders: Sequence[Path]) -> tuple[Path, str] 
 
 def run_check(chosen: Client, folder: Path) -> tuple[str, str]:
     """Run a check in an environment; return what works, and the error if it failed."""
-    command = [folder / "bin" / "python", "-m", "tools.compatibility", "--run", chosen.name]
+    command: list[str | Path] = [folder / "bin" / "python", "-m", "tools.compatibility", "--run", chosen.name]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
