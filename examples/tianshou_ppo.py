@@ -1,7 +1,7 @@
 """Tianshou: train one seat against scripted agents with PPO.
 
     pip install ".[tianshou]"
-    python examples/tianshou_ppo.py --steps 30000
+    python examples/tianshou_ppo.py --steps 60000
 
 This example does not use Tianshou's PettingZooEnv, because Tianshou's on-policy algorithms take a seat's rewards and
 the end of the game only from that seat's own steps. The reward of this game comes at its end, so every seat except the
@@ -34,15 +34,15 @@ STEPS_PER_UPDATE = 1024
 
 
 class MaskInObservation(gymnasium.Wrapper[dict[str, Any], np.int64, Any, np.int64]):
-    """Put the mask into the observation and drop the infos, whose strings Tianshou's buffer can't store."""
+    """Put the mask into the observation, where the actor below finds it."""
 
     def reset(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         observation, info = self.env.reset(**kwargs)
-        return {"obs": observation, "mask": info["action_mask"]}, {}
+        return {"obs": observation, "mask": info["action_mask"]}, info
 
     def step(self, action: np.int64) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return {"obs": observation, "mask": info["action_mask"]}, float(reward), terminated, truncated, {}
+        return {"obs": observation, "mask": info["action_mask"]}, float(reward), terminated, truncated, info
 
 
 class Layers(Net):
@@ -81,7 +81,7 @@ def make_envs(num_players: int, opponents: str, seed: int) -> DummyVectorEnv:
 def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Tianshou's PPO on one seat of Symphony No. 9.")
     parser.add_argument(
-        "--steps", type=int, default=30_000, help="decisions of the learner to train on (default: %(default)s)"
+        "--steps", type=int, default=60_000, help="decisions of the learner to train on (default: %(default)s)"
     )
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument(
@@ -91,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
+    torch.set_num_threads(1)
     np.random.seed(args.seed)
     torch.manual_seed(args.seed)
     envs = make_envs(args.num_players, args.opponents, args.seed)

@@ -1,7 +1,7 @@
 """TorchRL: train one masked policy for all seats by self-play with PPO.
 
     pip install ".[torchrl]"
-    python examples/torchrl_ppo.py --frames 10000
+    python examples/torchrl_ppo.py --frames 40000
 
 A frame is one decision. TorchRL's frames contain every seat, and `mask` marks the one that decides. So each seat's own
 decisions are extracted first, as a sequence of their own; the reward of a decision is all that the seat receives until
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import torch
-from pettingzoo.utils import BaseWrapper
 from tensordict import TensorDict, TensorDictBase
 from tensordict.nn import TensorDictModule
 from torch import nn
@@ -34,14 +33,6 @@ ACTION, LOG_PROB = ("agents", "action"), ("agents", "log_prob")
 FRAMES_PER_BATCH = 2000
 
 
-class WithoutInfos(BaseWrapper[str, Any, int]):
-    """Hide the infos: TorchRL would turn each into a tensor, and ours are strings and dictionaries."""
-
-    @property
-    def infos(self) -> dict[str, dict[str, Any]]:
-        return {agent: {} for agent in self.possible_agents}
-
-
 class TrainingResult(NamedTuple):
     policy: ProbabilisticActor
     losses: list[float]
@@ -50,7 +41,7 @@ class TrainingResult(NamedTuple):
 
 def make_env(**options: Any) -> PettingZooWrapper:
     """Make the environment with all seats in one group, so that one call of the network serves all seats."""
-    env = WithoutInfos(symphony9_v0.env(**options))
+    env = symphony9_v0.env(**options)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PettingZoo in TorchRL is tested using version")
         return PettingZooWrapper(env, use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP)
@@ -98,12 +89,13 @@ def play(policy: ProbabilisticActor, num_players: int, seed: int) -> float:
 
 def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Self-play with TorchRL's PPO.")
-    parser.add_argument("--frames", type=int, default=10_000, help="decisions to train on (default: %(default)s)")
+    parser.add_argument("--frames", type=int, default=40_000, help="decisions to train on (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
+    torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     env = make_env(num_players=args.num_players)
     env.set_seed(args.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -18,7 +19,8 @@ NOTE: Final = b"\nstopping after this update; a second signal stops at once with
 class StopSignals:
     """Remembers the first signal, so that the run can stop and save between two updates; the second stops it at once.
 
-    Signals are handled between `__enter__` and `__exit__`.
+    Signals are handled between `__enter__` and `__exit__`, in the main thread only: Python allows no handlers in
+    others, in which Optuna and Ray Tune run their trials. Whoever started the thread decides what a signal does there.
     """
 
     def __init__(self) -> None:
@@ -27,7 +29,8 @@ class StopSignals:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        self._handlers = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        if threading.current_thread() is threading.main_thread():
+            self._handlers = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
     def __exit__(self, *error: object) -> None:

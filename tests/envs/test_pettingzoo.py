@@ -32,6 +32,9 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+needs_registry = pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
+
+
 def test_the_documentation_of_the_environment_names_every_option() -> None:
     for environment in (symphony9_v0.env, symphony9_v0.raw_env, symphony9_v0.parallel_env):
         listed = re.findall(r"^ {4}(\w+): ", environment.__init__.__doc__ or "", re.MULTILINE)
@@ -61,6 +64,7 @@ def test_performance_benchmark_runs(capsys: pytest.CaptureFixture[str], monkeypa
     assert "turns per second" in capsys.readouterr().out
 
 
+@needs_registry
 def test_the_registry_makes_both_kinds() -> None:
     aec: Any = pettingzoo.make("aec", "symphony9/symphony9-v0", num_players=3)
     parallel: Any = pettingzoo.make("parallel", "symphony9/symphony9-v0", num_players=3)
@@ -180,6 +184,7 @@ def test_max_cycles_truncates_the_game(make: Any) -> None:
     assert not any(env.truncations.values())
 
 
+@needs_registry
 @pytest.mark.parametrize("kind", ["aec", "parallel"])
 def test_max_cycles_of_the_registry(kind: Any) -> None:
     env: Any = pettingzoo.make(kind, "symphony9/symphony9-v0", max_cycles=3, num_players=2)

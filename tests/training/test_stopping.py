@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from symphony9_env.arguments import Terminated, run
-from tests.training.runs import SHORT, TINY, resume, same, steps
+from tests.training.runs import SHORT, TINY, resume, same, settings, steps
 from training import progress, train
 from training.checkpoints import RunFolder
 from training.stopping import StopSignals
@@ -24,6 +25,16 @@ def tiny(tmp_path: Path) -> Iterator[list[str]]:
     config.write_text(yaml.safe_dump({**TINY, **SHORT}))
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     yield ["--config", str(config), "--out", str(tmp_path / "run")]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_a_run_in_another_thread_is_the_same(short: RunFolder, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(train.train, settings(**SHORT), folder).result()
+    assert same(folder.last, short.last)
+    assert steps(folder) == steps(short)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 

@@ -1,0 +1,262 @@
+"""Check other libraries against the environments, and write the table of docs/integrations.md.
+
+    python -m tools.compatibility .venv .venv-integrations
+
+Every check runs in a process of its own in the first of these virtual environments in which its library is installed.
+A check is one function, decorated with `client`; it raises an error if something does not work, and returns what does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+ROOT: Final = Path(__file__).parent.parent
+PAGE: Final = ROOT / "docs" / "integrations.md"
+HEADER: Final = "| client | version | works | does not work | environment |"
+SECONDS: Final = 900  # for a check
+
+
+class Client(NamedTuple):
+    """A library and the check that runs it."""
+
+    name: str
+    package: str  # as it is installed
+    limits: str  # what is known not to work, and why
+    check: Callable[[], str]
+
+
+CLIENTS: Final[list[Client]] = []
+
+
+def client(name: str, package: str, limits: str = "") -> Callable[[Callable[[], str]], Callable[[], str]]:
+    """Register a check."""
+
+    def register(check: Callable[[], str]) -> Callable[[], str]:
+        CLIENTS.append(Client(name, package, limits, check))
+        return check
+
+    return register
+
+
+def run_example(name: str, *arguments: str) -> Any:
+    """Run the `main` of an example."""
+    spec = importlib.util.spec_from_file_location(Path(name).stem, ROOT / "examples" / name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # some libraries pickle its classes
+    spec.loader.exec_module(module)
+    return module.main(list(arguments))
+
+
+@client("Gymnasium", "gymnasium")
+def check_gymnasium() -> str:
+    import gymnasium
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make("symphony9_env:Symphony9-v0", illegal="random")
+    check_env(env.unwrapped, skip_render_check=True)
+    vector = gymnasium.make_vec("symphony9_env:Symphony9-v0", num_envs=4)
+    _, infos = vector.reset(seed=0)
+    for _ in range(200):
+        _, _, _, _, infos = vector.step(infos["action_mask"].argmax(axis=1))
+    return "`check_env`; a loop over `make_vec`"
+
+
+@client("PettingZoo", "pettingzoo")
+def check_pettingzoo() -> str:
+    from pettingzoo.test import api_test, parallel_api_test, seed_test
+
+    from symphony9_env import symphony9_v0
+
+    api_test(symphony9_v0.env(), num_cycles=200)
+    parallel_api_test(symphony9_v0.parallel_env(), num_cycles=200)
+    seed_test(symphony9_v0.env, num_cycles=50)
+    return "`api_test`, `parallel_api_test`, `seed_test`"
+
+
+@client("stable-baselines3", "stable_baselines3", 'no masks: use `illegal="random"`')
+def check_sb3() -> str:
+    from stable_baselines3 import PPO
+
+    from symphony9_env.integrations.sb3 import Symphony9VecEnv
+
+    PPO("MlpPolicy", Symphony9VecEnv(8, illegal="random"), n_steps=32, batch_size=64, device="cpu").learn(512)
+    return "PPO on `Symphony9VecEnv`"
+
+
+@client("sb3-contrib", "sb3_contrib")
+def check_sb3_contrib() -> str:
+    run_example("sb3_plain.py", "--steps", "2048", "--games", "10")
+    return "MaskablePPO (example)"
+
+
+@client("TorchRL", "torchrl", "waiting seats get a mask of ones in the AEC wrapper")
+def check_torchrl() -> str:
+    from torchrl.envs import GymEnv, PettingZooWrapper
+
+    from symphony9_env import symphony9_v0
+
+    PettingZooWrapper(symphony9_v0.env(), use_mask=True).rollout(50)
+    PettingZooWrapper(symphony9_v0.parallel_env()).rollout(50)
+    GymEnv("symphony9_env:Symphony9-v0", illegal="random").rollout(20)
+    return "`PettingZooWrapper` (AEC, parallel), `GymEnv`"
+
+
+@client("Tianshou", "tianshou", "on-policy algorithms on `PettingZooEnv` miss rewards at the end")
+def check_tianshou() -> str:
+    run_example("tianshou_ppo.py", "--steps", "1024", "--games", "8")
+    return "PPO on `Symphony9-v0` (example)"
+
+
+@client("RLlib", "ray")
+def check_rllib() -> str:
+    from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
+
+    env = Symphony9MultiAgentEnv({"num_players": 3})
+    observations, _ = env.reset(seed=0)
+    for _ in range(50):
+        moves = {agent: int(seen["action_mask"].argmax()) for agent, seen in observations.items()}
+        observations, _, ended, _, _ = env.step(moves)
+        if ended["__all__"]:
+            break
+    return "`MultiAgentEnv`; training in `tests/integrations`"
+
+
+@client("OpenSpiel", "open_spiel", "C++ bots do not work on Python games")
+def check_openspiel() -> str:
+    import pyspiel
+
+    import_module("symphony9_env.integrations.openspiel")
+    pyspiel.random_sim_test(pyspiel.load_game("python_symphony9(players=3)"), 2, True, False)
+    return "`random_sim_test` with serialization"
+
+
+@client("Shimmy", "shimmy", "not needed: there are native environments")
+def check_shimmy() -> str:
+    import pyspiel
+    from shimmy import OpenSpielCompatibilityV0
+
+    import_module("symphony9_env.integrations.openspiel")
+    env = OpenSpielCompatibilityV0(pyspiel.load_game("python_symphony9"))
+    env.reset(seed=0)
+    for _ in range(20):
+        env.step(int(env.infos[env.agent_selection]["action_mask"].argmax()))
+    return "`OpenSpielCompatibilityV0` on the OpenSpiel game"
+
+
+@client("Minari", "minari")
+def check_minari() -> str:
+    run_example("minari_dataset.py", "--games", "5")
+    return "datasets of recorded games (example)"
+
+
+@client("SuperSuit", "supersuit", "checked up to `reset` only")
+def check_supersuit() -> str:
+    import supersuit
+
+    from symphony9_env import symphony9_v0
+
+    env = supersuit.black_death_v3(symphony9_v0.parallel_env(mask="info"))
+    env = supersuit.pad_action_space_v0(supersuit.pad_observations_v0(env))
+    vector = supersuit.pettingzoo_env_to_vec_env_v1(env)
+    vector.reset(seed=0)
+    return '`black_death`, `pad_observations`, `pettingzoo_env_to_vec_env_v1` with `mask="info"`'
+
+
+@client("BenchMARL", "benchmarl", "needs torchrl < 0.12")
+def check_benchmarl() -> str:
+    run_example("benchmarl_task.py", "--frames", "2000")
+    return "MAPPO, IPPO, IQL (example)"
+
+
+@client("AgileRL", "agilerl", "needs pettingzoo < 1.27; IPPO with masks")
+def check_agilerl() -> str:
+    run_example("agilerl_ppo.py", "--steps", "2048")
+    return "PPO on `make_vec` (example)"
+
+
+@client("Optuna", "optuna")
+def check_optuna() -> str:
+    run_example("optuna_search.py", "--trials", "2", "--steps", "2048")
+    return "`training.train` as a trial (example)"
+
+
+@client("TextArena", "textarena")
+def check_textarena() -> str:
+    run_example("textarena_game.py")
+    return "the text environment (example)"
+
+
+def find_environment(package: str, folders: Sequence[Path]) -> tuple[Path, str] | None:
+    """Return the first environment in which a package is installed, and its version."""
+    code = f"import importlib.metadata as m; print(m.version({package!r}))"
+    for folder in folders:
+        found = subprocess.run([folder / "bin" / "python", "-c", code], capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            return folder, found.stdout.strip()
+    return None
+
+
+def run_check(chosen: Client, folder: Path) -> tuple[str, str]:
+    """Run a check in an environment; return what works, and the error if it failed."""
+    command: list[str | Path] = [folder / "bin" / "python", "-m", "tools.compatibility", "--run", chosen.name]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return "", f"no result after {SECONDS} s"
+    lines = done.stdout.strip().splitlines()
+    if done.returncode == 0 and lines:
+        return str(json.loads(lines[-1])), ""
+    return "", (done.stderr.strip().splitlines() or ["failed"])[-1].replace("|", "\\|")[:200]
+
+
+def make_table(folders: Sequence[Path], names: Sequence[str]) -> str:
+    """Run the checks and return the table."""
+    from tools.docs_tables import format_rows
+
+    rows = []
+    for chosen in CLIENTS:
+        if names and chosen.name not in names:
+            continue
+        place = find_environment(chosen.package, folders)
+        if place is None:
+            print(f"{chosen.name}: not installed, skipped", flush=True)
+            continue
+        works, error = run_check(chosen, place[0])
+        print(f"{chosen.name} {place[1]} ({place[0].name}): {error or 'works'}", flush=True)
+        failed = f"**failed**: {error}" if error else chosen.limits
+        rows.append((chosen.name, place[1], works, failed, f"`{place[0].name}`"))
+    return format_rows(HEADER, rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    from symphony9_env.arguments import Parser
+
+    parser = Parser(prog="python -m tools.compatibility", description=__doc__)
+    parser.add_argument("environments", nargs="*", type=Path, help="folders of virtual environments")
+    parser.add_argument("--only", default="", help="names of clients, separated by commas; prints the table only")
+    parser.add_argument("--run", help="run the check of one client in this process")
+    chosen = parser.parse_args(arguments)
+    if chosen.run:
+        (check,) = [one.check for one in CLIENTS if one.name == chosen.run]
+        print(json.dumps(check()))
+        return
+    table = make_table([folder.absolute() for folder in chosen.environments], [n for n in chosen.only.split(",") if n])
+    if chosen.only:
+        print(table)
+        return
+    from tools.docs_tables import replace_table
+
+    PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), "compatibility", table), "utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
