@@ -17,7 +17,8 @@ come. `resample_from_infostate` builds a state from chance outcomes and actions 
 ones; nothing in it depends on those that he can't know.
 
 The observation is that of the environment, with the ledger if asked for. The information state adds perfect recall:
-every move that the seat saw (the others' closed hands only once they are open) and the tokens in their order.
+every move that the seat saw (the others' closed hands only once they are open) and the tokens in their order. An
+observer for public information sees what everybody does, one for private information what only its seat knows.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import json
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate, permutations, product
 from math import prod
@@ -47,10 +49,12 @@ from symphony9_env.rules.game import play
 from symphony9_env.rules.setup import deal
 from symphony9_env.rules.state import NUM_CLASSES, NUM_ROUNDS, OVER, States, game_at, new_states
 from symphony9_env.setup_format import pack_box, read_setup
+from symphony9_env.suggestions import show
 from symphony9_env.views import describe, observation_fields, observation_size, seat_view
 from symphony9_env.views.fields import TOKEN_UNIT
 from symphony9_env.views.moves import see_moves
 from symphony9_env.views.seat import legal_numbers
+from symphony9_env.views.seat_json import game_json, own_json, position_json, seat_json
 from symphony9_env.views.vector import observe
 from symphony9_env.views.visible import num_bot_tiles_shown, num_tokens_shown
 
@@ -70,6 +74,10 @@ CHANCE_NODES: Final = ("deal", "tokens", "bot tiles")
 _TOKEN_DRAWS: Final = sorted(Counter(permutations(BUDGET_TOKENS, NUM_ROUNDS)).items())
 _TILE_DRAWS: Final = [(tiles, 1) for tiles in product(range(NUM_BOT_TILES), repeat=NUM_ROUNDS)]  # by their numbers
 HIDDEN: Final = {"tokens": _TOKEN_DRAWS, "bot tiles": _TILE_DRAWS}  # by chance node: sequences and their weights
+# What only the observer knows. With the ledger everybody knows the purses, and only the closed hand is private.
+_HAND_FIELDS: Final = frozenset({"hand", "hand_token"})
+_PRIVATE_FIELDS: Final = _HAND_FIELDS | {"money", "furniture"}
+_NOBODY: Final = -1  # the seat of somebody who sees only what everybody does
 
 Outcomes = list[tuple[int, float]]  # of a chance node: outcomes and their probabilities
 
@@ -95,6 +103,7 @@ def _game_type(reward: str) -> pyspiel.GameType:
         provides_information_state_tensor=True,
         provides_observation_string=True,
         provides_observation_tensor=True,
+        provides_factored_observation_string=True,
         parameter_specification=PARAMETERS,
     )
 
@@ -133,8 +142,19 @@ class Symphony9Game(pyspiel.Game):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # OpenSpiel clones a state by deep copies of all it refers to; the game need not be copied
 
-    def new_initial_state(self, _state: str | None = None) -> Symphony9State:
-        return Symphony9State(self)
+    def new_initial_state(self, state: Any = None) -> Symphony9State:
+        """Return a new state; or, from a struct or a dict as `State.to_struct` makes them, that state again."""
+        new = Symphony9State(self)
+        if state is None:
+            return new
+        contents = state.to_dict() if isinstance(state, pyspiel.StateStruct) else state
+        if not isinstance(contents, dict) or not isinstance(contents.get("history"), list):
+            raise ValueError(f"state: {show(contents)}; allowed: what to_struct() or to_dict() of a state returns")
+        for number, action in enumerate(contents["history"]):
+            if action not in new.legal_actions():
+                raise ValueError(f"state: history[{number}] is {show(action)}, which is illegal there")
+            new.apply_action(action)
+        return new
 
     def deal(self, number: int) -> tuple[States, str]:
         """Return a deal, and what everybody sees of it as JSON; the last is kept, as search begins there many times."""
@@ -147,7 +167,20 @@ class Symphony9Game(pyspiel.Game):
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> Observer:
         if params:
             raise ValueError(f"observer parameters: {params}; allowed: none")
-        return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
+        return Observer(self, iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False))
+
+    def find_outcomes(self, seed: int) -> list[int]:
+        """Return the outcomes of the chance nodes that deal the game of a seed, as the other environments do."""
+        if not 0 <= seed - self.first_seed < self.num_deals:
+            last = self.first_seed + self.num_deals - 1
+            raise ValueError(f"seed={seed}; allowed with these parameters: {self.first_seed} to {last}")
+        states, _ = self.deal(seed - self.first_seed)
+        drawn = {"tokens": states["budget"][0].tolist()}
+        if self.box["has_bot"][0]:
+            tile_set = states["bot_tile_set"][0].tolist()
+            drawn["bot tiles"] = [tile_set.index(tile) for tile in states["bot_tiles"][0].tolist()]
+        numbers = (_find_sequence(node, tuple(sequence)) for node, sequence in drawn.items())
+        return [seed - self.first_seed, *numbers]
 
 
 class Symphony9State(pyspiel.State):
@@ -252,6 +285,35 @@ class Symphony9State(pyspiel.State):
         numbers, cumulative = _find_possible(node, shown)
         return numbers[bisect(cumulative, chance * cumulative[-1], hi=len(numbers) - 1)]
 
+    def hides_state_from_agents(self) -> bool:
+        """Return True; without this method, kaggle-environments sends every agent the whole state."""
+        return True
+
+    # OpenSpiel calls these for `to_struct`, `to_json`, `to_observation_struct`, `action_to_struct` and so on.
+
+    def _to_struct(self) -> dict[str, Any]:
+        """Return the whole state, hidden information included: its history, and what each seat sees."""
+        seats = range(self.game.options.num_players if self.is_dealt else 0)
+        return {
+            "current_player": int(self.current_player()),
+            "history": [int(action) for action in self.history()],
+            "views": [self._to_observation_struct(seat) for seat in seats],
+        }
+
+    def _to_observation_struct(self, player: int) -> dict[str, Any]:
+        """Return what a player may know as `symphony9-view/1`; before the deal, nothing but who he is."""
+        if not self.is_dealt:
+            return {"seat": player}
+        return {**seat_json(seat_view(self.states, 0, player, self.game.options.ledger))}
+
+    def _action_to_struct(self, player: int, action: int) -> dict[str, Any]:
+        return {"action": action, "name": self._action_to_string(player, action)}
+
+    def _struct_to_actions(self, struct: dict[str, Any]) -> list[int]:
+        if type(struct.get("action")) is not int:
+            raise ValueError(f"action struct: {show(struct)}; needed: 'action', a number")
+        return [struct["action"]]
+
     def __str__(self) -> str:
         outcomes = self.history()[: self.num_drawn]
         drawn = [_format_outcome(node, number) for node, number in zip(CHANCE_NODES, outcomes, strict=False)]
@@ -270,6 +332,12 @@ def _draw_member(members: Sequence[int], chance: float) -> int:
 
 
 @cache
+def _find_sequence(node: str, drawn: tuple[int, ...]) -> int:
+    """Return the outcome of a chance node that draws this sequence of tokens or tiles."""
+    return [sequence for sequence, _ in HIDDEN[node]].index(drawn)
+
+
+@cache
 def _find_possible(node: str, shown: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """Return the outcomes of a chance node that begin with what has been shown, and their cumulative weights."""
     possible = [(number, weight) for number, (drawn, weight) in enumerate(HIDDEN[node]) if drawn[: len(shown)] == shown]
@@ -283,21 +351,34 @@ def _format_public_setup(states: States) -> str:
 
 
 class Observer:
-    """What a player may know, as a tensor with named parts and as text; with perfect recall also all he has seen."""
+    """What a player may know, as a tensor with named parts and as text; with perfect recall also all he has seen.
 
-    def __init__(self, game: Symphony9Game, perfect_recall: bool) -> None:
+    With public information alone it is what everybody sees, the same for all players and seen from seat 0; with private
+    information alone, what only the player knows.
+    """
+
+    def __init__(self, game: Symphony9Game, kind: Any) -> None:
         self._ledger = game.options.ledger
-        self._perfect_recall = perfect_recall
-        size = observation_size(self._ledger)
-        parts = {field.name: field.shape for field in observation_fields(self._ledger)}
-        if perfect_recall:
+        self._perfect_recall = kind.perfect_recall
+        self._is_public = kind.public_info
+        self._is_private = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
+        _check_kind(kind)
+        secret = _HAND_FIELDS if self._ledger else _PRIVATE_FIELDS
+        fields = [
+            field
+            for field in observation_fields(self._ledger)
+            if (self._is_private if field.name in secret else self._is_public)
+        ]
+        parts = {field.name: field.shape for field in fields}
+        if self._perfect_recall:
             parts |= {
                 "tokens": (NUM_ROUNDS, 2),  # for each round: whether its token is revealed, its value
                 "bot_tiles": (NUM_ROUNDS, NUM_CLASSES),
                 "moves": (MAX_DECISIONS, 3),  # for each move: offset of the seat, action, whether the action is known
             }
         self.tensor = np.zeros(sum(prod(shape) for shape in parts.values()), np.float32)
-        self._observation = self.tensor[:size]
+        self._whole = np.zeros(observation_size(self._ledger), np.float32)
+        self._chosen = np.concatenate([np.arange(field.start, field.stop) for field in fields])
         self.dict: dict[str, NDArray[np.float32]] = {}
         start = 0
         for name, shape in parts.items():
@@ -308,31 +389,62 @@ class Observer:
         self.tensor.fill(0)
         if not state.is_dealt:
             return
-        observe(state.states, 0, player, self._observation)
+        observe(state.states, 0, player if self._is_private else 0, self._whole)
+        self.tensor[: len(self._chosen)] = self._whole[self._chosen]
         if self._perfect_recall:
             tokens, tiles = _find_revealed(state.states)
             self.dict["tokens"][: len(tokens), 0] = 1
             self.dict["tokens"][: len(tokens), 1] = tokens / TOKEN_UNIT
             self.dict["bot_tiles"][: len(tiles)] = tiles
-            count = state.game.options.num_players
-            for index, (mover, action) in enumerate(see_moves(state.states, 0, state.moves, player)):
+            count, first = state.game.options.num_players, player if self._is_private else 0
+            for index, (mover, action) in enumerate(self._see_moves(state, player)):
                 is_known = action is not None
-                self.dict["moves"][index] = (mover - player) % count, (action or 0) / len(NAMES), is_known
+                self.dict["moves"][index] = (mover - first) % count, (action or 0) / len(NAMES), is_known
 
     def string_from(self, state: Symphony9State, player: int) -> str:
+        who = agent_name(player) if self._is_private else "everybody"
         if not state.is_dealt:
-            return f"{agent_name(player)} before the deal"
-        if not self._perfect_recall:
+            return f"{who} before the deal"
+        if self._perfect_recall:
+            return self._recall(state, player, who)
+        if self._is_public and self._is_private:
             return describe(seat_view(state.states, 0, player, self._ledger))
+        return json.dumps(self._see_part(state, player))
+
+    def _see_part(self, state: Symphony9State, player: int) -> dict[str, Any]:
+        """Return what everybody sees, or what only this player knows, as parts of `symphony9-view/1`."""
+        if self._is_public:
+            view, other = (seat_view(state.states, 0, seat, self._ledger) for seat in (0, 1))
+            (board,) = [board for board in other.boards if board.seat == view.seat]  # its purse as others see it
+            view = replace(view, boards=(board, *view.boards[1:]))
+            return {"game": game_json(view), "position": position_json(view)}
+        own = own_json(seat_view(state.states, 0, player, self._ledger))
+        return {"hand": own["hand"]} if self._ledger else {**own}
+
+    def _recall(self, state: Symphony9State, player: int, who: str) -> str:
         tokens, tiles = _find_revealed(state.states)
         moves = (
             f"{agent_name(mover)} {'closes a hand' if action is None else NAMES[action]}"
-            for mover, action in see_moves(state.states, 0, state.moves, player)
+            for mover, action in self._see_moves(state, player)
         )
         return (
-            f"{agent_name(player)}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\n"
+            f"{who}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\n"
             f"bot tiles: {tiles.tolist()}\nmoves: {', '.join(moves)}"
         )
+
+    def _see_moves(self, state: Symphony9State, player: int) -> list[tuple[int, int | None]]:
+        return see_moves(state.states, 0, state.moves, player if self._is_private else _NOBODY)
+
+
+def _check_kind(kind: Any) -> None:
+    """Raise a ValueError if there is no observation of this kind."""
+    kinds = pyspiel.PrivateInfoType
+    if kind.private_info == kinds.ALL_PLAYERS:
+        raise ValueError("observer: private_info=ALL_PLAYERS; allowed: SINGLE_PLAYER, NONE")
+    if not kind.public_info and kind.private_info == kinds.NONE:
+        raise ValueError("observer: neither public nor private information; allowed: at least one of them")
+    if not kind.public_info and kind.perfect_recall:
+        raise ValueError("observer: perfect_recall without public_info; a player's moves are public in time")
 
 
 def _find_revealed(states: States) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
