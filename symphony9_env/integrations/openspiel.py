@@ -41,6 +41,7 @@ from symphony9_env.actions import NAMES, is_bid, num_actions
 from symphony9_env.compilation import as_python
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.engine import MAX_DECISIONS, SEATS
+from symphony9_env.envs.aec import RawEnv
 from symphony9_env.names import agent_name
 from symphony9_env.options import OPTION_FIELDS, make_options
 from symphony9_env.records import Record, make_record
@@ -77,6 +78,7 @@ HIDDEN: Final = {"tokens": _TOKEN_DRAWS, "bot tiles": _TILE_DRAWS}  # by chance 
 # What only the observer knows. With the ledger everybody knows the purses, and only the closed hand is private.
 _HAND_FIELDS: Final = frozenset({"hand", "hand_token"})
 _PRIVATE_FIELDS: Final = _HAND_FIELDS | {"money", "furniture"}
+_CLOSED: Final = "closes a hand"  # the name of a bid that is hidden
 _NOBODY: Final = -1  # the seat of somebody who sees only what everybody does
 
 Outcomes = list[tuple[int, float]]  # of a chance node: outcomes and their probabilities
@@ -345,9 +347,30 @@ def _find_possible(node: str, shown: tuple[int, ...]) -> tuple[list[int], list[i
 
 
 def _format_public_setup(states: States) -> str:
-    """Return what everybody sees of the deal, as JSON."""
+    """Return the number of players, the discussion, and what everybody sees of the deal, as JSON."""
+    kind = {"num_players": int(states["num_players"][0]), "discussion": bool(states["discussion"][0])}
     setup = read_setup(states, 0)
-    return json.dumps({name: part for name, part in setup.items() if name not in ("budget", "bot_tiles")})
+    return json.dumps(kind | {name: part for name, part in setup.items() if name not in ("budget", "bot_tiles")})
+
+
+def rebuild_game(information: str) -> RawEnv:
+    """Return a game that its player can't tell from the true one, from the text of his information state.
+
+    It is filled up with what he can't know: tokens and tiles to come, and closed hands, are any that are possible.
+    """
+    parts = dict(line.split(": ", 1) for line in information.splitlines()[1:])
+    setup, tokens, tiles = (json.loads(parts[name]) for name in ("set-up", "tokens", "bot tiles"))
+    env = RawEnv(num_players=setup.pop("num_players"), discussion=setup.pop("discussion"))
+    left = list((Counter(BUDGET_TOKENS) - Counter(tokens)).elements())
+    setup["budget"] = [*tokens, *left][:NUM_ROUNDS]
+    if env.options.variant.num_players == 2:
+        any_tile = list(env.options.variant.load_components().bot_tiles[0])
+        setup["bot_tiles"] = [*tiles, *[any_tile] * (NUM_ROUNDS - len(tiles))]
+    env.reset(options={"setup": setup})
+    for move in filter(None, parts["moves"].split(", ")):
+        name = move.partition(" ")[2]
+        env.step(next(filter(is_bid, legal_numbers(env.states, 0))) if name == _CLOSED else NAMES.index(name))
+    return env
 
 
 class Observer:
@@ -424,7 +447,7 @@ class Observer:
     def _recall(self, state: Symphony9State, player: int, who: str) -> str:
         tokens, tiles = _find_revealed(state.states)
         moves = (
-            f"{agent_name(mover)} {'closes a hand' if action is None else NAMES[action]}"
+            f"{agent_name(mover)} {_CLOSED if action is None else NAMES[action]}"
             for mover, action in self._see_moves(state, player)
         )
         return (

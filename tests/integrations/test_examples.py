@@ -1,4 +1,4 @@
-"""The examples of OpenSpiel, TextArena and Minari, and the agent that is a process; each runs briefly."""
+"""The examples of OpenSpiel, Kaggle, TextArena and Minari, and the agent that is a process; each runs briefly."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def test_openspiel_learners() -> None:
     pytest.importorskip("torch")
     returns = main_of("openspiel_learners.py")(["--episodes", "10", "--simulations", "2"])
     assert sorted(returns) in ([-1, 1], [0, 0])
+
+
+@pytest.mark.parametrize("players", ["2", "3"])
+def test_kaggle_game(players: str) -> None:
+    pytest.importorskip("pyspiel")
+    pytest.importorskip("kaggle_environments")
+    rewards = main_of("kaggle_game.py")(["--opponent", "greedy", "--players", players])
+    assert len(rewards) == int(players)
+    assert sum(rewards) == pytest.approx(0)
 
 
 @pytest.mark.parametrize("more", [[], ["--discussion", "--players", "2"]])

@@ -445,3 +445,22 @@ def test_the_outcomes_of_a_seed_deal_its_game(players: int) -> None:
 
 def test_agents_of_kaggle_environments_do_not_receive_the_state() -> None:
     assert load().new_initial_state().hides_state_from_agents() is True
+
+
+@pytest.mark.parametrize("params", [{"players": 2}, {"players": 3}, {"players": 4, "discussion": True}], ids=str)
+def test_a_game_is_rebuilt_from_the_information_of_a_player(params: dict[str, Any]) -> None:
+    game = load(**params)
+    for state in (at_closed_hands(game), *(played(game, moves, seed=moves) for moves in range(0, 150, 30))):
+        for me in range(params["players"]):
+            env = openspiel.rebuild_game(state.information_state_string(me))
+            assert np.array_equal(env.observe(f"player_{me}")["observation"], state.observation_tensor(me))
+            assert state.is_terminal() or env.deciding_seat == state.current_player()
+            assert [action for _, action in env.history] == [
+                mine if closed else action
+                for (_, action), (_, mine), closed in zip(
+                    state.moves,
+                    env.history,
+                    [name.endswith("closes a hand") for name in find_shown(state, me)[2]],
+                    strict=True,
+                )
+            ]
