@@ -1,4 +1,4 @@
-"""The examples of OpenSpiel, Kaggle, TextArena and Minari, and the agent that is a process; each runs briefly."""
+"""The examples of OpenSpiel, Kaggle, Inspect, TextArena, Minari, and of a process as an agent; each runs briefly."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ def test_textarena_game(more: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert sum(rewards.values()) == pytest.approx(0)
     assert max(rewards.values()) > 0 or not any(rewards.values())
     assert ('says: "shall we?"' in capsys.readouterr().out) == bool(more)
+
+
+def test_inspect_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("inspect_ai")
+    monkeypatch.setattr(benchmark, "LITE_GAMES", 2)
+    monkeypatch.setattr(benchmark, "OPPONENTS", ("random",))
+    row = main_of("inspect_benchmark.py")(["--logs", str(tmp_path)])
+    assert (row["agent"], row["games"], row["forfeits"]) == ("mockllm/model", 2, 0)
 
 
 def test_minari_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
