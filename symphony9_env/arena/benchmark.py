@@ -217,7 +217,7 @@ def find_task(name: str) -> EnvOptions:
 
 def check_salt(salt: str | None) -> None:
     """Raise a ValueError if a salt is given that is none."""
-    if salt is not None and not SALT.fullmatch(salt):
+    if salt is not None and not (isinstance(salt, str) and SALT.fullmatch(salt)):
         raise ValueError(f"--salt {salt}; {SALT_RULE}")
 
 

@@ -23,7 +23,8 @@ from kaggle_environments.envs.open_spiel_env import open_spiel_env
 from symphony9_env import agents
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.components import PLAYER_COUNTS
-from symphony9_env.integrations.openspiel import NAME, PARAMETERS, rebuild_game
+from symphony9_env.integrations.openspiel import NAME, PARAMETERS
+from symphony9_env.integrations.openspiel_observer import rebuild_game
 
 INFORMATION: Final = "informationState"
 NO_ACTION: Final = {"submission": -1}  # the answer to the empty observation of the first step

@@ -22,6 +22,7 @@ from open_spiel.python.algorithms import ismcts, mcts  # noqa: E402
 
 from symphony9_env.integrations import openspiel  # noqa: E402
 from symphony9_env.integrations.openspiel import NAME  # noqa: E402
+from symphony9_env.integrations.openspiel_observer import rebuild_game  # noqa: E402
 from symphony9_env.rules.state import game_at  # noqa: E402
 from symphony9_env.schemas import load as load_schema  # noqa: E402
 from tests.properties.test_secrets import change_secrets  # noqa: E402
@@ -452,7 +453,7 @@ def test_a_game_is_rebuilt_from_the_information_of_a_player(params: dict[str, An
     game = load(**params)
     for state in (at_closed_hands(game), *(played(game, moves, seed=moves) for moves in range(0, 150, 30))):
         for me in range(params["players"]):
-            env = openspiel.rebuild_game(state.information_state_string(me))
+            env = rebuild_game(state.information_state_string(me))
             assert np.array_equal(env.observe(f"player_{me}")["observation"], state.observation_tensor(me))
             assert state.is_terminal() or env.deciding_seat == state.current_player()
             assert [action for _, action in env.history] == [
