@@ -31,7 +31,7 @@ endif
 BIN := $(VENV)/$(BIN_FOLDER)
 
 # Ray pins Gymnasium, so the adapters are tested with that version. Users without Ray get the newest one.
-INTEGRATIONS := minari,openspiel,rllib,textarena,tianshou,torchrl
+INTEGRATIONS := inspect,kaggle,minari,openspiel,rllib,textarena,tianshou,torchrl
 NEWEST_GYMNASIUM := 1.4.0
 
 .PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations fuzz build train golden \
@@ -78,6 +78,7 @@ test-integrations: $(VENV)-integrations/.installed $(VENV)-latest/.installed
 $(VENV)-integrations/.installed: pyproject.toml constraints.txt
 	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
 	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --no-deps kaggle-environments
 	touch $@
 
 $(VENV)-latest/.installed: pyproject.toml constraints.txt

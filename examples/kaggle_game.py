@@ -1,6 +1,6 @@
 """kaggle-environments: a game of an agent of your own against agents of this package.
 
-    pip install ".[openspiel]" && pip install --no-deps kaggle-environments   # see docs/integrations.md
+    pip install ".[kaggle]" && pip install --no-deps "kaggle-environments>=1.33"
     python examples/kaggle_game.py --opponent planner --players 2
 
 `decide` is what you would submit: a function of the observation.

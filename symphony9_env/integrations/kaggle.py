@@ -65,8 +65,9 @@ def configure_seed(seed: int, num_players: int, **parameters: Any) -> dict[str, 
 def _interpret(state: list[Any], env: Any, logs: list[Any]) -> list[Any]:
     """Play a step as Kaggle does, and add what each seat has seen to its observation."""
     after: list[Any] = open_spiel_env.interpreter(state, env, logs)
-    for seat, one in enumerate(after if hasattr(env, "os_state") else []):  # Kaggle deals in the first step
-        setattr(one.observation, INFORMATION, env.os_state.information_state_string(seat))
+    for seat, one in enumerate(after):
+        if "observationString" in one.observation:  # it is not before Kaggle deals, in the first step
+            setattr(one.observation, INFORMATION, env.os_state.information_state_string(seat))
     return after
 
 

@@ -61,7 +61,7 @@ def test_minari_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     assert agreed > 0.4  # of some ten legal actions each
 
 
-@pytest.mark.parametrize("library", ["pyspiel", "textarena"])
+@pytest.mark.parametrize("library", ["kaggle_environments", "pyspiel", "textarena"])
 def test_the_code_in_the_docs_runs(library: str) -> None:
     pytest.importorskip(library)
     blocks = re.findall(r"```python\n(.*?)```", (EXAMPLES.parent / "docs" / "integrations.md").read_text(), flags=re.S)

@@ -112,3 +112,13 @@ def test_unseeded_games_are_dealt_at_random() -> None:
     for env in games:
         env.step([kaggle.NO_ACTION] * 2)
     assert str(games[0].os_state) != str(games[1].os_state)
+
+
+def test_an_environment_plays_a_second_game() -> None:
+    env = make(2)
+    games = []
+    for _ in range(2):
+        final = env.run(["random", "greedy"])[-1]
+        assert [one.status for one in final] == ["DONE", "DONE"]
+        games.append(str(env.os_state))
+    assert games[0] != games[1]
