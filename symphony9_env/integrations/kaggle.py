@@ -33,11 +33,7 @@ KaggleAgent = Callable[[Any], dict[str, int]]
 
 
 def environment_name(num_players: int) -> str:
-    """Return the name by which `kaggle_environments.make` knows the game with this many players.
-
-    >>> environment_name(2), environment_name(4)
-    ('open_spiel_python_symphony9_2p', 'open_spiel_python_symphony9')
-    """
+    """Return the name by which `kaggle_environments.make` knows the game with this many players."""
     return f"open_spiel_{NAME}" + ("" if num_players == PARAMETERS["players"] else f"_{num_players}p")
 
 

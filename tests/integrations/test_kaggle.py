@@ -44,6 +44,13 @@ def observe_again(env: Any) -> list[dict[str, Any]]:
     return [dict(one.observation) for one in kaggle._interpret(env.state, env, [])]
 
 
+def test_every_number_of_players_has_an_environment() -> None:
+    names = [f"open_spiel_python_symphony9{end}" for end in ("_2p", "_3p", "")]
+    assert [kaggle.environment_name(count) for count in (2, 3, 4)] == names
+    assert [kaggle_environments.make(name).name for name in names] == names
+    assert [len(kaggle_environments.make(name).state) for name in names] == [2, 3, 4]
+
+
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_same_seed_seat_and_actions_are_the_same_game_as_in_the_text_environment(seed: int) -> None:
     env = make(2, **kaggle.configure_seed(seed, 2))
