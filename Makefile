@@ -33,7 +33,7 @@ endif
 BIN := $(VENV)/$(BIN_FOLDER)
 
 # Ray pins Gymnasium, so the adapters are tested with that version. Users without Ray get the newest one.
-INTEGRATIONS := minari,openenv,openspiel,rllib,textarena,tianshou,torchrl,trl
+INTEGRATIONS := inspect,kaggle,minari,openenv,openspiel,rllib,textarena,tianshou,torchrl,trl
 NEWEST_GYMNASIUM := 1.4.0
 
 .PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
@@ -81,6 +81,7 @@ test-integrations: $(VENV)-integrations/.installed $(VENV)-verifiers/.installed 
 $(VENV)-integrations/.installed: pyproject.toml constraints.txt
 	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
 	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --no-deps kaggle-environments
 	touch $@
 
 # verifiers needs a newer Pillow than moviepy allows.

@@ -32,9 +32,9 @@ LAYERS = (
     {"envs"},
     {"symphony9_v0"},
     {"__init__"},  # the public names
-    {"replay", "integrations"},
+    {"replay"},
     {"arena"},
-    {"web"},
+    {"integrations", "web"},
     {"cli"},
 )
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}

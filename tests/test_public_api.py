@@ -37,6 +37,7 @@ ALLOWED = {
     "_cache": "Numba: a dispatcher's cache, replaced by one that checks what it loads",
     "_reduce": "Numba: a compiled function as data, as its own cache stores it",
     "_rebuild": "Numba: a compiled function from that data",
+    "_build_env": "kaggle-environments: the environment of an OpenSpiel game, as it makes those that it registers",
     "_setup_learn": "Stable-Baselines3: prepares a model to measure its rollouts alone",
 }
 

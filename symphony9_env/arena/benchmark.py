@@ -208,6 +208,19 @@ class Benchmark:
         return stored
 
 
+def find_task(name: str) -> EnvOptions:
+    """Return the options of a task; raise a ValueError if there is none of this name."""
+    if name not in TASKS:
+        raise ValueError(f"--task {name}; allowed: {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+def check_salt(salt: str | None) -> None:
+    """Raise a ValueError if a salt is given that is none."""
+    if salt is not None and not (isinstance(salt, str) and SALT.fullmatch(salt)):
+        raise ValueError(f"--salt {salt}; {SALT_RULE}")
+
+
 def is_isolated(agent: agents.Agent) -> bool:
     """Return whether an agent runs outside this program, so that it can't read the games in its memory."""
     return isinstance(agent, ExternalAgent) and not isinstance(agent.transport, FunctionTransport)
@@ -325,10 +338,8 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
 def _evaluate(chosen: argparse.Namespace) -> None:
     if not chosen.agent or not chosen.task:
         raise ValueError("--agent and --task are needed; --list lists the tasks")
-    if chosen.task not in TASKS:
-        raise ValueError(f"--task {chosen.task}; allowed: {', '.join(TASKS)}")
-    if chosen.salt is not None and not SALT.fullmatch(chosen.salt):
-        raise ValueError(f"--salt {chosen.salt}; {SALT_RULE}")
+    find_task(chosen.task)
+    check_salt(chosen.salt)
     label = re.sub(r"[^A-Za-z0-9.]+", "-", chosen.agent).strip("-")[-60:]
     out = Path(chosen.out or f"runs/benchmark-{chosen.task}-{label}{'-lite' if chosen.lite else ''}")
     made = Benchmark(chosen.task, chosen.agent, out, lite=chosen.lite, timeout=chosen.timeout, salt=chosen.salt)

@@ -17,42 +17,39 @@ come. `resample_from_infostate` builds a state from chance outcomes and actions 
 ones; nothing in it depends on those that he can't know.
 
 The observation is that of the environment, with the ledger if asked for. The information state adds perfect recall:
-every move that the seat saw (the others' closed hands only once they are open) and the tokens in their order.
+every move that the seat saw (the others' closed hands only once they are open) and the tokens in their order. An
+observer for public information sees what everybody does, one for private information what only its seat knows.
 """
 
 from __future__ import annotations
 
-import json
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate, permutations, product
-from math import prod
 from typing import Any, Final, Self
 
 import numpy as np
 import pyspiel
-from numpy.typing import NDArray
 
 from symphony9_env.actions import NAMES, is_bid, num_actions
-from symphony9_env.compilation import as_python
 from symphony9_env.components import BUDGET_TOKENS, NUM_BOT_TILES
 from symphony9_env.engine import MAX_DECISIONS, SEATS
+from symphony9_env.integrations.openspiel_observer import Observer, find_revealed, format_public_setup
 from symphony9_env.names import agent_name
 from symphony9_env.options import OPTION_FIELDS, make_options
 from symphony9_env.records import Record, make_record
 from symphony9_env.rewards import compute_rewards
 from symphony9_env.rules.game import play
 from symphony9_env.rules.setup import deal
-from symphony9_env.rules.state import NUM_CLASSES, NUM_ROUNDS, OVER, States, game_at, new_states
-from symphony9_env.setup_format import pack_box, read_setup
-from symphony9_env.views import describe, observation_fields, observation_size, seat_view
-from symphony9_env.views.fields import TOKEN_UNIT
+from symphony9_env.rules.state import NUM_ROUNDS, OVER, States, new_states
+from symphony9_env.setup_format import pack_box
+from symphony9_env.suggestions import show
+from symphony9_env.views import seat_view
 from symphony9_env.views.moves import see_moves
 from symphony9_env.views.seat import legal_numbers
-from symphony9_env.views.vector import observe
-from symphony9_env.views.visible import num_bot_tiles_shown, num_tokens_shown
+from symphony9_env.views.seat_json import seat_json
 
 NAME: Final = "python_symphony9"
 MAX_POINTS: Final = 1000.0  # a bound of the returns for rewards that count points; no game comes near it
@@ -95,6 +92,7 @@ def _game_type(reward: str) -> pyspiel.GameType:
         provides_information_state_tensor=True,
         provides_observation_string=True,
         provides_observation_tensor=True,
+        provides_factored_observation_string=True,
         parameter_specification=PARAMETERS,
     )
 
@@ -133,21 +131,45 @@ class Symphony9Game(pyspiel.Game):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # OpenSpiel clones a state by deep copies of all it refers to; the game need not be copied
 
-    def new_initial_state(self, _state: str | None = None) -> Symphony9State:
-        return Symphony9State(self)
+    def new_initial_state(self, state: Any = None) -> Symphony9State:
+        """Return a new state; or, from a struct or a dict as `State.to_struct` makes them, that state again."""
+        new = Symphony9State(self)
+        if state is None:
+            return new
+        contents = state.to_dict() if isinstance(state, pyspiel.StateStruct) else state
+        if not isinstance(contents, dict) or not isinstance(contents.get("history"), list):
+            raise ValueError(f"state: {show(contents)}; allowed: what to_struct() or to_dict() of a state returns")
+        for number, action in enumerate(contents["history"]):
+            if action not in new.legal_actions():
+                raise ValueError(f"state: history[{number}] is {show(action)}, which is illegal there")
+            new.apply_action(action)
+        return new
 
     def deal(self, number: int) -> tuple[States, str]:
         """Return a deal, and what everybody sees of it as JSON; the last is kept, as search begins there many times."""
         if self._last_deal is None or self._last_deal[0] != number:
             states = new_states(1)
             deal(self.box, states, 0, np.uint64(self.first_seed + number))
-            self._last_deal = number, states, _format_public_setup(states)
+            self._last_deal = number, states, format_public_setup(states)
         return self._last_deal[1].copy(), self._last_deal[2]
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> Observer:
         if params:
             raise ValueError(f"observer parameters: {params}; allowed: none")
-        return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
+        return Observer(self, iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False))
+
+    def find_outcomes(self, seed: int) -> list[int]:
+        """Return the outcomes of the chance nodes that deal the game of a seed, as the other environments do."""
+        if not 0 <= seed - self.first_seed < self.num_deals:
+            last = self.first_seed + self.num_deals - 1
+            raise ValueError(f"seed={seed}; allowed with these parameters: {self.first_seed} to {last}")
+        states, _ = self.deal(seed - self.first_seed)
+        drawn = {"tokens": states["budget"][0].tolist()}
+        if self.box["has_bot"][0]:
+            tile_set = states["bot_tile_set"][0].tolist()
+            drawn["bot tiles"] = [tile_set.index(tile) for tile in states["bot_tiles"][0].tolist()]
+        numbers = (_find_sequence(node, tuple(sequence)) for node, sequence in drawn.items())
+        return [seed - self.first_seed, *numbers]
 
 
 class Symphony9State(pyspiel.State):
@@ -246,11 +268,40 @@ class Symphony9State(pyspiel.State):
             return self.history()[0] if self.is_dealt else _draw_member(range(self.game.num_deals), chance)
         shown: tuple[int, ...] = ()
         if self.is_dealt:
-            tokens, tiles = _find_revealed(self.states)
+            tokens, tiles = find_revealed(self.states)
             tile_set = self.states["bot_tile_set"][0].tolist()
             shown = tuple(tokens.tolist() if node == "tokens" else map(tile_set.index, tiles.tolist()))
         numbers, cumulative = _find_possible(node, shown)
         return numbers[bisect(cumulative, chance * cumulative[-1], hi=len(numbers) - 1)]
+
+    def hides_state_from_agents(self) -> bool:
+        """Return True; without this method, kaggle-environments sends every agent the whole state."""
+        return True
+
+    # OpenSpiel calls these for `to_struct`, `to_json`, `to_observation_struct`, `action_to_struct` and so on.
+
+    def _to_struct(self) -> dict[str, Any]:
+        """Return the whole state, hidden information included: its history, and what each seat sees."""
+        seats = range(self.game.options.num_players if self.is_dealt else 0)
+        return {
+            "current_player": int(self.current_player()),
+            "history": [int(action) for action in self.history()],
+            "views": [self._to_observation_struct(seat) for seat in seats],
+        }
+
+    def _to_observation_struct(self, player: int) -> dict[str, Any]:
+        """Return what a player may know as `symphony9-view/1`; before the deal, nothing but who he is."""
+        if not self.is_dealt:
+            return {"seat": player}
+        return {**seat_json(seat_view(self.states, 0, player, self.game.options.ledger))}
+
+    def _action_to_struct(self, player: int, action: int) -> dict[str, Any]:
+        return {"action": action, "name": self._action_to_string(player, action)}
+
+    def _struct_to_actions(self, struct: dict[str, Any]) -> list[int]:
+        if type(struct.get("action")) is not int:
+            raise ValueError(f"action struct: {show(struct)}; needed: 'action', a number")
+        return [struct["action"]]
 
     def __str__(self) -> str:
         outcomes = self.history()[: self.num_drawn]
@@ -270,76 +321,16 @@ def _draw_member(members: Sequence[int], chance: float) -> int:
 
 
 @cache
+def _find_sequence(node: str, drawn: tuple[int, ...]) -> int:
+    """Return the outcome of a chance node that draws this sequence of tokens or tiles."""
+    return [sequence for sequence, _ in HIDDEN[node]].index(drawn)
+
+
+@cache
 def _find_possible(node: str, shown: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """Return the outcomes of a chance node that begin with what has been shown, and their cumulative weights."""
     possible = [(number, weight) for number, (drawn, weight) in enumerate(HIDDEN[node]) if drawn[: len(shown)] == shown]
     return [number for number, _ in possible], list(accumulate(weight for _, weight in possible))
-
-
-def _format_public_setup(states: States) -> str:
-    """Return what everybody sees of the deal, as JSON."""
-    setup = read_setup(states, 0)
-    return json.dumps({name: part for name, part in setup.items() if name not in ("budget", "bot_tiles")})
-
-
-class Observer:
-    """What a player may know, as a tensor with named parts and as text; with perfect recall also all he has seen."""
-
-    def __init__(self, game: Symphony9Game, perfect_recall: bool) -> None:
-        self._ledger = game.options.ledger
-        self._perfect_recall = perfect_recall
-        size = observation_size(self._ledger)
-        parts = {field.name: field.shape for field in observation_fields(self._ledger)}
-        if perfect_recall:
-            parts |= {
-                "tokens": (NUM_ROUNDS, 2),  # for each round: whether its token is revealed, its value
-                "bot_tiles": (NUM_ROUNDS, NUM_CLASSES),
-                "moves": (MAX_DECISIONS, 3),  # for each move: offset of the seat, action, whether the action is known
-            }
-        self.tensor = np.zeros(sum(prod(shape) for shape in parts.values()), np.float32)
-        self._observation = self.tensor[:size]
-        self.dict: dict[str, NDArray[np.float32]] = {}
-        start = 0
-        for name, shape in parts.items():
-            self.dict[name] = self.tensor[start : start + prod(shape)].reshape(shape)
-            start += prod(shape)
-
-    def set_from(self, state: Symphony9State, player: int) -> None:
-        self.tensor.fill(0)
-        if not state.is_dealt:
-            return
-        observe(state.states, 0, player, self._observation)
-        if self._perfect_recall:
-            tokens, tiles = _find_revealed(state.states)
-            self.dict["tokens"][: len(tokens), 0] = 1
-            self.dict["tokens"][: len(tokens), 1] = tokens / TOKEN_UNIT
-            self.dict["bot_tiles"][: len(tiles)] = tiles
-            count = state.game.options.num_players
-            for index, (mover, action) in enumerate(see_moves(state.states, 0, state.moves, player)):
-                is_known = action is not None
-                self.dict["moves"][index] = (mover - player) % count, (action or 0) / len(NAMES), is_known
-
-    def string_from(self, state: Symphony9State, player: int) -> str:
-        if not state.is_dealt:
-            return f"{agent_name(player)} before the deal"
-        if not self._perfect_recall:
-            return describe(seat_view(state.states, 0, player, self._ledger))
-        tokens, tiles = _find_revealed(state.states)
-        moves = (
-            f"{agent_name(mover)} {'closes a hand' if action is None else NAMES[action]}"
-            for mover, action in see_moves(state.states, 0, state.moves, player)
-        )
-        return (
-            f"{agent_name(player)}\nset-up: {state.public_setup}\ntokens: {tokens.tolist()}\n"
-            f"bot tiles: {tiles.tolist()}\nmoves: {', '.join(moves)}"
-        )
-
-
-def _find_revealed(states: States) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return the budget tokens and the bot tiles that have been revealed, round by round."""
-    game = game_at(states, 0)
-    num_tiles = as_python(num_bot_tiles_shown)(game) if game.has_bot else 0
-    return states["budget"][0, : as_python(num_tokens_shown)(game)], states["bot_tiles"][0, :num_tiles]
 
 
 pyspiel.register_game(_game_type("win"), Symphony9Game)

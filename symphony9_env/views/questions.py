@@ -20,10 +20,19 @@ HOW_TO_ANSWER: Final = (
 HOW_TO_TALK: Final = " They do hear what you say with an announcement: [announce 4: who joins me?]."
 
 
-def make_prompt(seat: int, num_players: int, discussion: bool) -> str:
-    """Return what a seat must know before the game: the rules in brief, who it is, and how to answer."""
+def make_prompt(seat: int, num_players: int, discussion: bool, *, can_talk: bool = True) -> str:
+    """Return what a seat must know before the game: the rules in brief, who it is, and how to answer.
+
+    `can_talk` tells whether the others hear what is said with an announcement.
+    """
     rules = summarize_rules(num_players, discussion)
-    return f"{rules}\n\nYou are {agent_name(seat)}. {HOW_TO_ANSWER}{HOW_TO_TALK if discussion else ''}"
+    talk = HOW_TO_TALK if discussion and can_talk else ""
+    return f"{rules}\n\nYou are {agent_name(seat)}. {HOW_TO_ANSWER}{talk}"
+
+
+def format_error(error: str) -> str:
+    """Return what a seat is told when its last answer was refused."""
+    return f"Your answer was not understood: {error}"
 
 
 def format_news(events: Sequence[SeenEvent], num_players: int) -> list[str]:
@@ -43,5 +52,5 @@ def describe_question(
             latest.insert(0, f"({num_left_out} earlier lines are left out)")
         parts.insert(0, "\n".join(["What has happened since your last decision:", *latest]))
     if error is not None:
-        parts.append(f"Your answer was not understood: {error}")
+        parts.append(format_error(error))
     return "\n\n".join(parts)

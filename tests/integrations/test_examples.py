@@ -1,4 +1,4 @@
-"""The examples of OpenSpiel, TextArena and Minari, and the agent that is a process; each runs briefly."""
+"""The examples of OpenSpiel, Kaggle, Inspect, TextArena, Minari, and of a process as an agent; each runs briefly."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def test_openspiel_learners() -> None:
     assert sorted(returns) in ([-1, 1], [0, 0])
 
 
+@pytest.mark.parametrize("players", ["2", "3"])
+def test_kaggle_game(players: str) -> None:
+    pytest.importorskip("pyspiel")
+    pytest.importorskip("kaggle_environments")
+    rewards = main_of("kaggle_game.py")(["--opponent", "greedy", "--players", players])
+    assert len(rewards) == int(players)
+    assert sum(rewards) == pytest.approx(0)
+
+
 @pytest.mark.parametrize("more", [[], ["--discussion", "--players", "2"]])
 def test_textarena_game(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("textarena")
@@ -35,6 +44,14 @@ def test_textarena_game(more: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert sum(rewards.values()) == pytest.approx(0)
     assert max(rewards.values()) > 0 or not any(rewards.values())
     assert ('says: "shall we?"' in capsys.readouterr().out) == bool(more)
+
+
+def test_inspect_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("inspect_ai")
+    monkeypatch.setattr(benchmark, "LITE_GAMES", 2)
+    monkeypatch.setattr(benchmark, "OPPONENTS", ("random",))
+    row = main_of("inspect_benchmark.py")(["--logs", str(tmp_path)])
+    assert (row["agent"], row["games"], row["forfeits"]) == ("mockllm/model", 2, 0)
 
 
 def test_minari_dataset() -> None:
@@ -58,7 +75,7 @@ def test_offline_learners(library: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert 0 <= win_rate <= 1
 
 
-@pytest.mark.parametrize("library", ["openenv", "pyspiel", "textarena", "trl", "verifiers"])
+@pytest.mark.parametrize("library", ["kaggle_environments", "openenv", "pyspiel", "textarena", "trl", "verifiers"])
 def test_the_code_in_the_docs_runs(library: str) -> None:
     pytest.importorskip(library)
     blocks = re.findall(r"```python\n(.*?)```", (EXAMPLES.parent / "docs" / "integrations.md").read_text(), flags=re.S)
