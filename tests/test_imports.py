@@ -49,7 +49,7 @@ PROGRAMS = {
     "evaluation": {"symphony9_env"},
     "training": {"symphony9_env", "evaluation"},
     "speed": {"symphony9_env", "evaluation", "training"},
-    "examples": {"symphony9_env"},
+    "examples": {"symphony9_env", "training"},
     "tools": {"symphony9_env", "training", "tests"},
     "fuzz": {"symphony9_env", "training"},
     "tests": set(TOP_LEVEL),

@@ -18,6 +18,7 @@ from symphony9_env.agents import Agent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.checked import CheckedEnv
 from symphony9_env.envs.single import SingleSeatEnv
+from symphony9_env.envs.vector import Symphony9VectorEnv
 from symphony9_env.records import Record, load, replay
 from tests.scenarios import finish
 
@@ -193,7 +194,15 @@ def _only_legal_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(env: CheckedEnv) -> None:
         raise AssertionError(f"{env.agent_selection} made an illegal move")
 
+    find_illegal = Symphony9VectorEnv._find_illegal
+
+    def find_none(env: Symphony9VectorEnv, actions: Any) -> Any:
+        found = find_illegal(env, actions)
+        assert not found.any()
+        return found
+
     monkeypatch.setattr(SingleSeatEnv, "step", checked)
+    monkeypatch.setattr(Symphony9VectorEnv, "_find_illegal", find_none)
     monkeypatch.setattr(CheckedEnv, "_end_by_illegal_move", refuse)
 
 
@@ -261,7 +270,7 @@ def test_the_tianshou_example_learns_by_the_mask() -> None:
 def test_the_plain_sb3_example_learns_by_the_mask() -> None:
     module = example("sb3_plain")
     trained = module.main(["--steps", "1024", "--games", "8", "--seed", "1"])
-    assert trained.model.num_timesteps == 1024
+    assert trained.model.num_timesteps == 64 * 32  # one update
     assert math.isfinite(trained.model.logger.name_to_value["train/loss"])
     assert 0 <= trained.win_rate <= 1
     observations, masks = positions()
