@@ -103,11 +103,11 @@ test-extras: install
 test-lowest: $(VENV)-lowest/.installed
 	$(VENV)-lowest/$(BIN_FOLDER)/python -m pytest tests/envs tests/test_batched.py tests/rules tests/agents tests/records
 
-# The tools that run the tests have the versions of constraints.txt.
+# The tools that run the tests, and what the tests of agents import, have the versions of constraints.txt.
 $(VENV)-lowest/.installed: pyproject.toml constraints.txt constraints-lowest.txt
 	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
-	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints-lowest.txt --editable . \
-	  $$(grep -E '^(pytest|hypothesis|hatchling)==' constraints.txt)
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints-lowest.txt --editable '.[eval]' \
+	  $$(grep -E '^(pytest|hypothesis|hatchling|jinja2|matplotlib|tqdm)==' constraints.txt)
 	touch $@
 
 fuzz: install

@@ -20,6 +20,8 @@ from dataclasses import Field, dataclass, field, fields
 from types import NoneType
 from typing import Any, Final, TypedDict, TypeVar, Unpack
 
+import numpy as np
+
 from symphony9_env.components import PLAYER_COUNT_RULES, PLAYER_COUNTS
 from symphony9_env.components.tracks import Components, load_components
 from symphony9_env.rewards import REWARDS
@@ -210,7 +212,7 @@ def draw_seed() -> int:
 def whole_number(value: Any) -> int | None:
     """Return a whole number, also one of NumPy's, as an int, and None for anything else, including True and False."""
     try:
-        return None if isinstance(value, bool) else operator.index(value)
+        return None if isinstance(value, bool | np.bool_) else operator.index(value)  # NumPy 1 takes np.bool_ for one
     except TypeError:
         return None
 

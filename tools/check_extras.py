@@ -76,7 +76,7 @@ SMOKE_CHECKS: Final[dict[str, Command]] = {
     "textarena": ("{root}/examples/textarena_game.py",),
     "tianshou": ("{root}/examples/tianshou_ppo.py", "--steps", "1024", "--games", "8"),
     "torchrl": ("{root}/examples/torchrl_ppo.py", "--frames", "500", "--games", "2"),
-    "train": ("-m", "training.train", "--out", "run", *TRAIN),
+    "train": ("-m", "training.train", "--config", "{root}/configs/quick.yaml", "--out", "run", *TRAIN),
 }
 NEEDS_CHECKOUT: Final = ("bench", "train")  # they run packages that the wheel does not contain
 

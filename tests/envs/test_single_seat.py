@@ -10,8 +10,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from stable_baselines3.common.env_checker import check_env as sb3_check_env
-from stable_baselines3.common.env_util import make_vec_env
 
 from symphony9_env import agents, symphony9_v0
 from symphony9_env.agents import AgentFailed, Card, ExternalAgent, save_policy
@@ -42,9 +40,10 @@ def test_gymnasiums_checker_passes(num_players: int, no_display: None) -> None:
 
 
 def test_sb3s_checker_passes() -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sb3_check_env(SingleSeatEnv(num_players=3), warn=True)
+        checker.check_env(SingleSeatEnv(num_players=3), warn=True)
 
 
 def test_it_is_made_by_its_name() -> None:
@@ -246,7 +245,8 @@ def test_a_picture_is_given_by_its_name() -> None:
 
 def test_sb3_makes_many_of_them_by_name() -> None:
     """It asks for rgb_array by itself."""
-    envs = make_vec_env(ID, n_envs=2, seed=1, env_kwargs={"num_players": 2})
+    env_util = pytest.importorskip("stable_baselines3.common.env_util")
+    envs = env_util.make_vec_env(ID, n_envs=2, seed=1, env_kwargs={"num_players": 2})
     envs.reset()
     assert [picture.shape for picture in envs.get_images() if picture is not None] == [(800, 1200, 3)] * 2
 
