@@ -106,7 +106,7 @@ def check(extra: str, folder: Path) -> str:
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(pin for pin in pins if pin.partition("==")[0] != unpinned), encoding="utf-8")
     pip = ("-m", "pip", "install", "--quiet", "--constraint", str(constraints))
-    steps = [("installation", (*pip, f"{ROOT}[{extra}]"))]
+    steps: list[tuple[str, Command]] = [("installation", (*pip, f"{ROOT}[{extra}]"))]
     if extra in INSTALLED_ALONE:
         steps.append(("installation", (*pip, "--no-deps", INSTALLED_ALONE[extra])))
     for name, command in (*steps, ("command", SMOKE_CHECKS[extra])):
