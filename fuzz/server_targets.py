@@ -143,6 +143,8 @@ class _Server:
             sent = client.build_request(request["method"], request["path"], headers=encoded, content=content)
         except Exception:  # the client itself refuses it, so no server would see it
             raise ValueError("not a request") from None
+        if sent.url.scheme != "http":  # the path was made into another address
+            raise ValueError("not a request")
         return client.send(sent)
 
     def stop(self) -> None:
