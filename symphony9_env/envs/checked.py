@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 from pettingzoo.utils.env import AECIterable, AECIterator
 from pettingzoo.utils.env_logger import EnvLogger
 
 from symphony9_env.envs.aec import RawEnv
-from symphony9_env.options import OptionValues, whole_number, with_option_signature
+from symphony9_env.options import whole_number
 from symphony9_env.views.rules_summary import summarize_rules_and_actions
 
 # Agents that are language models are shown the documentation of this module as the rules (PettingZoo's tutorial on
@@ -23,17 +23,7 @@ class CheckedEnv(RawEnv):
     step after the end gives a warning. Making the checks here is several times faster than the three wrappers are.
     """
 
-    @with_option_signature
-    def __init__(
-        self,
-        *,
-        render_mode: str | None = None,
-        mask: str = "observation",
-        max_cycles: int | None = None,
-        **options: Unpack[OptionValues],
-    ) -> None:
-        super().__init__(render_mode=render_mode, mask=mask, max_cycles=max_cycles, **options)
-        self.has_updated = False  # whether step or reset was called since `agent_iter` last gave an agent
+    has_updated = False  # whether step or reset was called since `agent_iter` last gave an agent
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         super().reset(seed, options)
