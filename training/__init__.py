@@ -1,0 +1,17 @@
+"""Training of policies by self-play: `python -m training.train`."""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def _say_that_nothing_was_saved(number: int, _frame: FrameType | None) -> None:
+    os.write(2, b"\nstopped before the training began; nothing was saved\n")
+    os._exit(128 + number)
+
+
+# While `python -m training.…` imports this package and the libraries it needs, which takes some seconds, Ctrl-C ends it
+# in one line; `training.stopping.StopSignals` takes over when the run begins.
+if sys.argv[0] == "-m" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _say_that_nothing_was_saved)

@@ -16,16 +16,17 @@ from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy, shipped_path
 from symphony9_env.arena.console import positive_int
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, run
 from symphony9_env.options import Variant
-from training.callbacks import TrainingCallback
-from training.checkpoints import RunFolder, read_checkpoint, resume
+from training.checkpoints import read_checkpoint, resume
 from training.config import Settings, parse_settings
-from training.train import train
+from training.run import RunFolder
+from training.stopping import StopSignals
+from training.train import Outcome, train
 
 CLONING_GAMES: Final = 5_000
 NUM_EVALUATIONS: Final = 10
 
 
-def response_settings(agent: str, variant: Variant, steps: int, seed: int, num_threads: int = 1) -> Settings:
+def response_settings(agent: str, variant: Variant, steps: int, seed: int, workers: int = 1) -> Settings:
     """Return the settings of the run.
 
     If the agent is a saved policy, training starts from its weights; otherwise from cloning the default agent.
@@ -33,7 +34,7 @@ def response_settings(agent: str, variant: Variant, steps: int, seed: int, num_t
     given: dict[str, Any] = {
         "total_steps": steps,
         "seed": seed,
-        "num_threads": num_threads,
+        "workers": workers,
         "game": variant.as_json(),
         "opponents": {"latest": 0, "past": 0, "fixed": {agent: 1}},
         "evaluation": {"opponents": [agent], "every": max(steps // NUM_EVALUATIONS, 1), "games": 400},
@@ -53,23 +54,23 @@ def response_settings(agent: str, variant: Variant, steps: int, seed: int, num_t
     return parse_settings(given, "best response")
 
 
-def train_response(agent: str, variant: Variant, out: Path, steps: int, seed: int, num_threads: int = 1) -> Path:
+def train_response(agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int = 1) -> Path:
     """Train, or continue training, and return the path of the best policy."""
-    settings = response_settings(agent, variant, steps, seed, num_threads)
-    folder = RunFolder(out)
+    settings = response_settings(agent, variant, steps, seed, workers)
+    folder, signals = RunFolder(out), StopSignals()
 
-    def continue_from(path: Path, problem: str) -> TrainingCallback:
+    def continue_from(path: Path, problem: str) -> Outcome:
         checkpoint = read_checkpoint(path)
         if checkpoint.settings != settings:
             raise ValueError(f"--out {out}: contains a run with other settings; choose another folder")
-        return train(settings, folder, checkpoint, problem)
+        return train(settings, folder, checkpoint, problem, signals)
 
     with folder.lock():
         is_new = not folder.checkpoint.exists() and not folder.previous.exists()
         paths = folder.checkpoint, folder.previous
-        callback = train(settings, folder) if is_new else resume(*paths, continue_from)
-    if callback.stopped:
-        callback.signals.stop()
+        outcome = train(settings, folder, signals=signals) if is_new else resume(*paths, continue_from)
+    if outcome.stopped:
+        signals.stop()
     return folder.best
 
 
@@ -80,7 +81,7 @@ def make_parser() -> Parser:
     parser.add_argument("--steps", type=positive_int, default=1_000_000, help="steps to train for (default: 1000000)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--seed", type=int, default=0, help="seed of the run (default: 0)")
-    parser.add_argument("--num-threads", type=positive_int, default=1, help="threads of PyTorch (default: 1)")
+    parser.add_argument("--workers", type=positive_int, default=1, help="processes that train together (default: 1)")
     add_variant_arguments(parser)
     return parser
 
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command."""
     chosen = make_parser().parse_args(arguments)
     variant = read_variant(chosen)
-    print(train_response(chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.num_threads))
+    print(train_response(chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.workers))
 
 
 if __name__ == "__main__":

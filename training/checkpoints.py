@@ -1,4 +1,4 @@
-"""The folder of a run, and its checkpoints: everything needed to resume exactly.
+"""Checkpoints: everything needed to resume a run exactly.
 
 A checkpoint is a line with the format and a hash, then arrays in the safetensors format. (What `torch.save` writes is a
 pickle: reading it runs no code, but a few bytes of it can use any amount of memory.) It is written atomically, and the
@@ -11,9 +11,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
@@ -22,54 +21,32 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
-from sb3_contrib import MaskablePPO
 
 from symphony9_env import files
+from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.agents.policy import check_values
 from symphony9_env.saved_arrays import Arrays
 from training.config import Settings, parse_settings_json
 from training.network import export_weights, make_card
+from training.ppo import SelfPlayPPO
 from training.progress import Row, check_rows
-from training.vec_env import SelfPlayVecEnv
+from training.self_play import SelfPlay
+from training.tensors import check_tensors
 
-FORMAT: Final = "symphony9-training/3"
+FORMAT: Final = "symphony9-training/4"
 MAX_BYTES: Final = 1 << 32
-KEY_BYTES: Final = 624 * 4  # of NumPy's random state
 CONTENTS: Final[dict[str, type]] = {
     "settings": str,
     "counters": str,
     "policy": dict,
     "optimizer": dict,
-    "torch_rng": torch.Tensor,
-    "numpy_rng": tuple,
-    "episode_starts": bytes,
-    "env": dict,
+    "reference": dict,  # the slow copy of the policy; empty without one
+    "pool": dict,
+    "workers": tuple,  # of each worker its games and random state
 }
 
 T = TypeVar("T")
 Count = Annotated[int, Field(ge=0, le=2**53)]  # larger ones are not exact as floats, and may be too large for one
-
-
-class RunFolder:
-    """The files of a run; TensorBoard's events are in `tensorboard/`."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = files.make_folder(path)
-        self.pool = self.path / "pool"  # snapshots
-        self.config = self.path / "config.json"
-        self.checkpoint = self.path / "checkpoint.pt"
-        self.previous = self.path / "previous.pt"
-        self.best = self.path / "best.safetensors"
-        self.last = self.path / "last.safetensors"
-        self.progress = self.path / "progress.csv"
-        self.curve = self.path / "curve.png"
-
-    def lock(self) -> FileIO:
-        """Lock the folder against other runs until the file returned is closed; remove what killed runs left."""
-        lock = files.lock_folder(self.path, "training run")
-        if self.pool.is_dir():
-            files.remove_temporary_files(self.pool)
-        return lock
 
 
 class InvalidCheckpointError(ValueError):
@@ -77,7 +54,7 @@ class InvalidCheckpointError(ValueError):
 
 
 class Counters(BaseModel):
-    """What the callback and stable-baselines3 count."""
+    """What a trainer and stable-baselines3 count."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -100,31 +77,32 @@ class Checkpoint:
     state: dict[str, Any]
 
 
-def save_checkpoint(
-    folder: RunFolder, settings: Settings, model: MaskablePPO, env: SelfPlayVecEnv, counters: Counters
-) -> None:
-    """Write the checkpoint atomically and durably; keep the one before as `previous`."""
-    rng: Any = np.random.get_state()
-    state = {
+def collect_state(settings: Settings, counters: Counters, model: SelfPlayPPO, games: SelfPlay) -> dict[str, Any]:
+    """Return the contents of a checkpoint; raise a ValueError if the workers' parameters differ.
+
+    Only worker 0 gets the states of all workers.
+    """
+    hashes = model.group.gather(hash_parameters(model))
+    if len(set(hashes)) > 1:
+        raise ValueError("the workers' parameters differ; do all machines have the same kind of processor?")
+    own = {**games.state_dict(), "torch_rng": torch.get_rng_state()}
+    return {
         "settings": settings.model_dump_json(),
         "counters": json.dumps(counters.model_dump()),
         "policy": model.policy.state_dict(),
         "optimizer": model.policy.optimizer.state_dict()["state"],
-        "torch_rng": torch.get_rng_state(),
-        "numpy_rng": (rng[1].tobytes(), *rng[2:]),
-        "episode_starts": model._last_episode_starts.tobytes(),  # type: ignore[union-attr]
-        "env": env.state_dict(),
+        "reference": {} if model.reference is None else model.reference.state_dict(),
+        "pool": games.pool.state_dict(),
+        "workers": tuple(model.group.gather(own)),
     }
-    try:
-        files.write(folder.checkpoint, lambda draft: draft.write_bytes(pack(state)), folder.previous)
-    except OSError as error:
-        kept = describe_kept(folder.checkpoint, folder.previous)
-        raise ValueError(f"{folder.checkpoint}: can't be written ({error.strerror or error}); {kept}") from None
 
 
-def describe_kept(*checkpoints: Path) -> str:
-    """Return what there is to resume after a failure, for its message."""
-    return "the last checkpoint is unchanged" if any(path.exists() for path in checkpoints) else "nothing is saved"
+def hash_parameters(model: SelfPlayPPO) -> str:
+    """Return a hash of all parameters of the policy."""
+    digest = hashlib.sha256()
+    for values in model.policy.parameters():
+        digest.update(values.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def pack(state: dict[str, Any]) -> bytes:
@@ -192,59 +170,70 @@ def unpack(data: bytes) -> dict[str, Any]:
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint and check what can be checked without a model; raise an `InvalidCheckpointError` otherwise."""
     try:
-        state = unpack(files.read_bytes(path, MAX_BYTES))
+        return parse_checkpoint(files.read_bytes(path, MAX_BYTES), path)
+    except OSError as error:
+        raise _invalid(path, error.strerror or error) from None
+    except ValueError as error:
+        raise error if isinstance(error, InvalidCheckpointError) else _invalid(path, error) from None
+
+
+def parse_checkpoint(data: bytes, path: Path) -> Checkpoint:
+    """Return a checkpoint from its contents, as `read_checkpoint` does; `path` begins error messages."""
+    try:
+        state = unpack(data)
         settings = parse_settings_json(state["settings"], "its settings")
         counters = Counters.model_validate(json.loads(state["counters"]))
         check_rows(counters.rows, settings)
     except ValidationError as error:
         first = error.errors()[0]
         raise _invalid(path, f"invalid: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except OSError as error:
-        raise _invalid(path, error.strerror or error) from None
     except (ValueError, RecursionError) as error:
         raise _invalid(path, error) from None
     return Checkpoint(path, settings, counters, state)
 
 
-def restore_checkpoint(checkpoint: Checkpoint, model: MaskablePPO, env: SelfPlayVecEnv) -> None:
-    """Restore a new model and environment; raise an `InvalidCheckpointError` if the contents don't fit them."""
+def restore_checkpoint(checkpoint: Checkpoint, model: SelfPlayPPO, games: SelfPlay) -> None:
+    """Restore a new model and new games; raise an `InvalidCheckpointError` if the contents don't fit them.
+
+    With another number of workers than before, new games are dealt.
+    """
     try:
-        _restore(checkpoint, model, env)
+        _restore(checkpoint, model, games)
     except (ValueError, TypeError, KeyError, RuntimeError, OverflowError) as error:
         raise _invalid(checkpoint.path, f"invalid: {error}") from None
 
 
-def _restore(checkpoint: Checkpoint, model: MaskablePPO, env: SelfPlayVecEnv) -> None:
-    state, optimizer = checkpoint.state, model.policy.optimizer
+def _restore(checkpoint: Checkpoint, model: SelfPlayPPO, games: SelfPlay) -> None:
+    state, optimizer, counters = checkpoint.state, model.policy.optimizer, checkpoint.counters
     check_tensors("policy", state["policy"], model.policy.state_dict())
     model.policy.load_state_dict(state["policy"])
     check_values(make_card(checkpoint.settings, {}), export_weights(model.policy))
     _check_optimizer(state["optimizer"], list(model.policy.parameters()))
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state["optimizer"]})
-    starts = np.frombuffer(state["episode_starts"], np.uint8)
-    if starts.shape != (env.num_envs,) or starts.max() > 1:
-        raise ValueError(f"episode_starts: needed: {env.num_envs} flags")
-    numpy_rng = _read_numpy_rng(state["numpy_rng"])
-    check_tensors("torch_rng", {"": state["torch_rng"]}, {"": torch.get_rng_state()})
-    torch.Generator().set_state(state["torch_rng"])  # raises an error if the state is not possible
-    model._last_obs = env.load_state_dict(state["env"])  # `learn` resets the environment only if this is None
-    model._last_episode_starts = starts.astype(bool)
-    model.num_timesteps = checkpoint.counters.num_timesteps
-    model._n_updates = checkpoint.counters.num_updates
-    torch.set_rng_state(state["torch_rng"])
-    np.random.set_state(numpy_rng)
+    wanted = {} if model.reference is None else model.reference.state_dict()
+    check_tensors("reference", state["reference"], wanted)
+    if model.reference is not None:
+        model.reference.load_state_dict(state["reference"])
+    games.pool.load_state_dict(state["pool"])
+    _restore_worker(state["workers"], model, games, counters.num_timesteps)
+    model.num_timesteps = counters.num_timesteps
+    model._n_updates = counters.num_updates
 
 
-def check_tensors(name: str, found: Any, wanted: Mapping[Any, torch.Tensor]) -> None:
-    """Raise a ValueError unless there are exactly the wanted tensors, of the same types and shapes, and finite."""
-    if not isinstance(found, dict) or set(found) != set(wanted):
-        raise ValueError(f"{name}: needed: {', '.join(map(str, wanted))}")
-    for key, like in wanted.items():
-        value = found[key]
-        if not isinstance(value, torch.Tensor) or (value.dtype, value.shape) != (like.dtype, like.shape):
-            raise ValueError(f"{name} {key}: needed: {like.dtype} of shape {tuple(like.shape)}")
-        if not torch.isfinite(value).all():
-            raise ValueError(f"{name} {key}: has values that are not finite numbers")
+def _restore_worker(workers: tuple[Any, ...], model: SelfPlayPPO, games: SelfPlay, steps: int) -> None:
+    """Restore this worker's games and random state, or begin new games if the number of workers has changed."""
+    group = model.group
+    if not workers or not all(isinstance(worker, dict) for worker in workers):
+        raise ValueError("workers: needed: the state of each worker")
+    if len(workers) != group.size:
+        games.deal(steps)
+        torch.manual_seed(derive_agent_seed(model.settings.seed ^ steps, group.rank))
+        return
+    own = workers[group.rank]
+    check_tensors("torch_rng", {"": own.get("torch_rng")}, {"": torch.get_rng_state()})
+    torch.Generator().set_state(own["torch_rng"])  # raises an error if the state is not possible
+    games.load_state_dict(own)
+    torch.set_rng_state(own["torch_rng"])
 
 
 def _check_optimizer(state: dict[Any, Any], parameters: Sequence[torch.Tensor]) -> None:
@@ -256,16 +245,6 @@ def _check_optimizer(state: dict[Any, Any], parameters: Sequence[torch.Tensor]) 
         check_tensors(f"optimizer {number}", values, {"step": torch.zeros(()), "exp_avg": like, "exp_avg_sq": like})
         if values["step"] < 0 or (values["exp_avg_sq"] < 0).any():
             raise ValueError(f"optimizer {number}: step and exp_avg_sq must not be negative")
-
-
-def _read_numpy_rng(saved: tuple[Any, ...]) -> Any:
-    """Return a state for `np.random.set_state`, which itself would accept a position outside the keys."""
-    keys, position, has_gauss, gauss = saved if len(saved) == 4 else (None,) * 4
-    if type(keys) is not bytes or len(keys) != KEY_BYTES or type(position) is not int or not 0 <= position <= 624:
-        raise ValueError(f"numpy_rng: needed: {KEY_BYTES} bytes, and a position from 0 to 624")
-    if type(has_gauss) is not int or has_gauss not in (0, 1) or type(gauss) is not float or not np.isfinite(gauss):
-        raise ValueError("numpy_rng: needed: 0 or 1, and a finite number")
-    return "MT19937", np.frombuffer(keys, np.uint32), position, has_gauss, gauss
 
 
 def _invalid(path: Path, reason: object) -> InvalidCheckpointError:

@@ -88,15 +88,22 @@ class NetworkSettings(Section):
     )
     hidden: Sizes = Field((96, 96, 128), description="sizes of the hidden layers; musicians has exactly three")
     activation: Literal["tanh", "relu"] = Field("relu", description="activation function of the hidden layers")
+    critic: Literal["observation", "state"] = Field(
+        "observation", description="what advantages are computed from; state: a separate critic sees hidden information"
+    )
+    critic_size: LayerSize = Field(256, description="size of the two hidden layers of a separate critic")
 
 
 class PpoSettings(Section):
-    """MaskablePPO. A setting with an `_end` value changes linearly from its start to its end over the run."""
+    """MaskablePPO. A setting with an `_end` value changes linearly from its start to its end over the run.
+
+    Numbers of games and decisions are those of all workers together, each of which has an equal share.
+    """
 
     n_envs: Positive = Field(512, description="number of games played in parallel")
-    n_steps: Positive = Field(64, description="steps of the learner in each game per update")
+    n_steps: Positive = Field(64, description="decisions of the learner per game and update")
     batch_size: Positive = Field(512, description="minibatch size")
-    n_epochs: Positive = Field(3, description="epochs over the rollout buffer per update")
+    n_epochs: Positive = Field(3, description="epochs over the rollout per update")
     learning_rate: float = Field(3e-4, gt=0, le=1, description="learning rate at the start")
     learning_rate_end: float = Field(5e-5, gt=0, le=1, description="learning rate at the end")
     ent_coef: float = Field(0.01, ge=0, le=1, description="entropy coefficient of the loss at the start")
@@ -107,7 +114,14 @@ class PpoSettings(Section):
     vf_coef: float = Field(0.5, ge=0, description="value function coefficient of the loss")
     max_grad_norm: float = Field(0.5, gt=0, description="maximum norm of the gradient; larger ones are clipped")
     target_kl: float | None = Field(
-        None, gt=0, description="stop an update early at this KL divergence from the old policy; null: never"
+        None, gt=0, description="end an update after an epoch with 1.5 times this KL divergence; null: never"
+    )
+    kl_coef: float = Field(
+        0.0, ge=0, description="coefficient of the reverse KL divergence from a slow copy of the policy"
+    )
+    kl_decay: Fraction = Field(0.99, description="decay of the slow copy's moving average of the weights, per update")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="numbers of the matrix products in updates; bfloat16 needs a processor made for it"
     )
 
 
@@ -124,7 +138,7 @@ class OpponentSettings(Section):
     Snapshots share the weight `past`; those that still beat the learner are drawn more often.
     """
 
-    latest: Weight = Field(0.3, description="weight of the current policy, as of the last update")
+    latest: Weight = Field(0.3, description="weight of the current policy, which also learns in these seats")
     past: Weight = Field(0.4, description="weight of all snapshots together")
     fixed: dict[str, Weight] = Field(
         default_factory=lambda: {"planner": 0.2, "investor": 0.05, "greedy": 0.05},
@@ -133,7 +147,7 @@ class OpponentSettings(Section):
     same_kind: Fraction = Field(0.5, description="fraction of the games in which all opponents are the same agent")
     snapshot_every: Positive = Field(500_000, description="steps between two snapshots")
     max_snapshots: Positive = Field(
-        16, description="active snapshots; beyond that the one that beats the learner least often is retired"
+        16, description="snapshots; beyond that the next one replaces the one that beats the learner least often"
     )
 
 
@@ -165,11 +179,20 @@ class Settings(Section):
 
     total_steps: Positive = Field(2_000_000, description="steps (decisions of the learner) to train for")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="seed of the run")
-    num_threads: Positive = Field(2, description="threads of PyTorch; only one thread gives reproducible results")
+    workers: Positive | None = Field(
+        None, description="processes that train together, each with its own games; null: one for each core"
+    )
+    num_threads: Positive = Field(
+        1, description="threads of PyTorch in each worker; only one thread gives reproducible results"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where the network is trained; auto: on GPUs if there are any, one for each worker"
+    )
     save_every: float = Field(60, gt=0, description="seconds between two checkpoints")
     start_from: str | None = Field(
         None, description="path of a saved policy whose weights to start from, instead of behaviour cloning"
     )
+    wandb: str | None = Field(None, description="project of Weights & Biases for the log, if it is installed")
     temperature: float = Field(
         1.0, ge=0, le=100, description="softmax temperature of the exported policies; 0: always the best action"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -13,12 +13,16 @@ from torch import nn
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.networks import SHAPES, Weights, musician_columns
 from symphony9_env.agents.policy import Card, load_policy
+from symphony9_env.rules.state import NUM_MUSICIANS
+from symphony9_env.views import STATE_SIZE, observation_size
 from training.config import NetworkSettings, Settings
+from training.fused_layers import PooledLayer
 
 ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 OUTPUT_LAYERS: Final = ("choice.weight", "rest.weight", "value.weight")
 OUTPUT_GAIN: Final = 0.01  # of the initial weights of output layers, so that the first policy is nearly uniform
 HIDDEN_GAIN: Final = 2**0.5
+MASKED_LOGIT: Final = -1e9  # of an illegal action: its probability is exactly 0, and 0 times this is still a number
 
 
 class Musicians(nn.Module):
@@ -29,13 +33,16 @@ class Musicians(nn.Module):
 
     columns: torch.Tensor
     global_columns: torch.Tensor
+    no_offset: torch.Tensor
 
     def __init__(self, network: NetworkSettings, ledger: bool) -> None:
         super().__init__()
         columns, global_columns = musician_columns(ledger)
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("global_columns", torch.from_numpy(global_columns), persistent=False)
+        self.register_buffer("no_offset", torch.zeros(NUM_MUSICIANS, network.hidden[1]), persistent=False)
         self.activate: Callable[[torch.Tensor], torch.Tensor] = ACTIVATIONS[network.activation]()
+        self.is_fused = network.activation == "relu"
         shapes = SHAPES["musicians"](network.hidden, ledger)
         self.names = [name for name in shapes if name not in ("value.weight", "value.bias")]  # SB3's layer
         self.weights = nn.ParameterDict()
@@ -58,11 +65,23 @@ class Musicians(nn.Module):
         """Return the features of each musician, and those of the whole position."""
         weights, linear = self.weights, nn.functional.linear
         global_features = observation[:, self.global_columns]
-        first = linear(observation[:, self.columns], weights["first_weight"]) + weights["first_place"]
-        first = self.activate(first + linear(global_features, weights["first_table"])[:, None, :])
-        pooled = linear(_pool(first), weights["second_pool"], weights["second_bias"])
-        second = self.activate(linear(first, weights["second_weight"]) + pooled[:, None, :])
-        return second, torch.cat([_pool(second), global_features], dim=1)
+        shared = linear(global_features, weights["first_table"])
+        first, pooled = self._pooled_layer(
+            observation[:, self.columns], weights["first_weight"], shared, weights["first_place"]
+        )
+        shared = linear(pooled, weights["second_pool"], weights["second_bias"])
+        second, pooled = self._pooled_layer(first, weights["second_weight"], shared, self.no_offset)
+        return second, torch.cat([pooled, global_features], dim=1)
+
+    def _pooled_layer(
+        self, features: torch.Tensor, weight: torch.Tensor, shared: torch.Tensor, offset: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Apply a layer to every musician; return its activations, and their mean and maximum over the musicians."""
+        if self.is_fused and features.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
+            activations: tuple[torch.Tensor, torch.Tensor] = PooledLayer.apply(features, weight, shared, offset)  # type: ignore[no-untyped-call]
+            return activations
+        values = self.activate(nn.functional.linear(features, weight) + shared[:, None, :] + offset)
+        return values, torch.cat([values.mean(dim=1), values.amax(dim=1)], dim=1)
 
     def _logits(self, musicians: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         weights, linear = self.weights, nn.functional.linear
@@ -75,11 +94,6 @@ class Musicians(nn.Module):
         return self.activate(layer)
 
 
-def _pool(values: torch.Tensor) -> torch.Tensor:
-    """Return mean and maximum over the musicians."""
-    return torch.cat([values.mean(dim=1), values.amax(dim=1)], dim=1)
-
-
 def _initial_values(name: str, shape: tuple[int, ...]) -> torch.Tensor:
     values = torch.zeros(shape)
     if len(shape) == 2 and name != "first.place":
@@ -87,33 +101,68 @@ def _initial_values(name: str, shape: tuple[int, ...]) -> torch.Tensor:
     return values
 
 
-class MusiciansPolicy(MaskableActorCriticPolicy):
-    """stable-baselines3's maskable policy with the network `Musicians`, which computes the logits itself."""
+class Evaluation(NamedTuple):
+    """What the networks say of some positions."""
+
+    log_probs: torch.Tensor  # (n, actions), of illegal actions close to minus infinity
+    value: torch.Tensor  # (n,) the expected return, from the observation alone
+    baseline: torch.Tensor  # (n,) from which advantages are computed; the same unless the critic knows the state
+
+
+class SelfPlayPolicy(MaskableActorCriticPolicy):
+    """stable-baselines3's maskable policy with the networks of this package, whose policies can be saved.
+
+    A critic that knows the state is a network of its own. It only computes advantages and is not saved with policies.
+    """
 
     def __init__(self, *args: Any, network: NetworkSettings, ledger: bool, **kwargs: Any) -> None:
         self._network = network
         self._ledger = ledger
-        kwargs["ortho_init"] = False
+        kwargs["net_arch"] = list(network.hidden)
+        kwargs["activation_fn"] = ACTIVATIONS[network.activation]
+        kwargs["ortho_init"] = network.kind == "mlp"
         super().__init__(*args, **kwargs)
 
     def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = Musicians(self._network, self._ledger)  # type: ignore[assignment]
+        if self._network.kind == "mlp":
+            super()._build_mlp_extractor()
+        else:
+            self.mlp_extractor = Musicians(self._network, self._ledger)  # type: ignore[assignment]
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         super()._build(lr_schedule)
-        self.action_net = nn.Identity()
-        nn.init.orthogonal_(self.value_net.weight, 1.0)
+        if self._network.kind == "musicians":
+            self.action_net = nn.Identity()  # the extractor computes the logits
+            nn.init.orthogonal_(self.value_net.weight, 1.0)
+        self.critic = make_critic(self._network, self._ledger) if self._network.critic == "state" else None
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
+    def evaluate_positions(
+        self, observation: torch.Tensor, mask: torch.Tensor, state: torch.Tensor | None = None
+    ) -> Evaluation:
+        """Return the log-probabilities of all actions and the values; `state` is for a critic that knows it."""
+        latent_pi, latent_vf = self.mlp_extractor(observation)
+        logits = self.action_net(latent_pi).float().masked_fill(~mask, MASKED_LOGIT)
+        value = self.value_net(latent_vf).float()[:, 0]
+        baseline = value
+        if self.critic is not None:
+            assert state is not None
+            baseline = self.critic(torch.cat([observation, state], dim=1)).float()[:, 0]
+        return Evaluation(logits.log_softmax(dim=1), value, baseline)
 
-def policy_class(settings: Settings) -> tuple[type[MaskableActorCriticPolicy], dict[str, Any]]:
-    """Return the policy class and its keyword arguments for stable-baselines3."""
-    network = settings.network
-    common: dict[str, Any] = {"optimizer_kwargs": {"eps": 1e-5}}
-    if network.kind == "musicians":
-        return MusiciansPolicy, {**common, "network": network, "ledger": settings.game.ledger}
-    layers = {"net_arch": list(network.hidden), "activation_fn": ACTIVATIONS[network.activation]}
-    return MaskableActorCriticPolicy, {**common, **layers}
+
+def make_critic(network: NetworkSettings, ledger: bool) -> nn.Sequential:
+    """Return a critic that is given an observation and the state, with two hidden layers."""
+    size = network.critic_size
+    layers = [
+        nn.Linear(observation_size(ledger) + STATE_SIZE, size),
+        nn.Linear(size, size),
+        nn.Linear(size, 1),
+    ]
+    for layer, gain in zip(layers, (HIDDEN_GAIN, HIDDEN_GAIN, 1.0), strict=True):
+        nn.init.orthogonal_(layer.weight, gain)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
 
 
 def parameters_by_name(policy: MaskableActorCriticPolicy) -> dict[str, torch.Tensor]:

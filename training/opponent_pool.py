@@ -1,161 +1,159 @@
-"""The learner's opponents: its current policy, past snapshots of it, and fixed agents, drawn for every game."""
+"""Who plays in the learner's games: the learner, past snapshots of it, and fixed agents, drawn for every game."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from symphony9_env import agents, files
-from symphony9_env.agents import Agent, Card, load_policy, save_policy
+from symphony9_env import agents
+from symphony9_env.agents import Agent
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.networks import Weights
-from symphony9_env.agents.policy import PolicyAgent
-from symphony9_env.envs.opponents import Opponents, decide_by
+from symphony9_env.agents.policy import PolicyAgent, check_values
+from symphony9_env.envs.opponents import decide_by, random_seat
+from symphony9_env.rules.chance import MAX_SEED
 from training.config import Settings
+from training.network import make_card
+from training.tensors import check_tensors, to_tensors
 
-LATEST: Final = "latest"
+LEARNER: Final = 0  # the number of the learner among the members
 DECAY: Final = 0.995  # of a member's moving average of results, per game
-MAX_SNAPSHOT_BYTES: Final = 1 << 30
 MIN_WEIGHT: Final = 0.05  # of a snapshot that never beats the learner; one that always does has 1 more
 
 
-class OpponentPool(Opponents):
-    """All opponents, with a moving average of how often each finishes ahead of the learner.
+@dataclass(frozen=True)
+class Snapshot:
+    """The learner as it was: the snapshot's number in the run, its weights, and the agent that plays it."""
 
-    Member 0 is the learner's current policy; the fixed agents follow, then the snapshots. Snapshots retire but are
-    never removed, so a member keeps its number while games with it are in progress.
+    number: int
+    weights: Weights
+    agent: PolicyAgent
+
+
+class OpponentPool:
+    """All members, with a moving average of how often each finishes ahead of the learner.
+
+    Member 0 is the learner; the fixed agents follow, then the snapshots. When there are `max_snapshots`, the next one
+    takes the place of the one that least often finishes ahead of the learner, also in games that are in progress.
     """
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: Settings, num_games: int) -> None:
         self.settings = settings.opponents
         self.num_players = settings.game.num_players
-        self.folder = folder
-        fixed = [agents.make(name, seed=settings.seed) for name in self.settings.fixed]
-        self.names = [LATEST, *self.settings.fixed]
-        self.agents: list[Agent] = [_Placeholder(), *fixed]
-        self._first_snapshot = len(self.agents)
-        self.ahead_rates = np.full(len(self.names), 0.5)  # how often each member finishes ahead of the learner
-        self.retired: set[str] = set()
-        self.hashes: dict[str, str] = {}  # of the files of the snapshots
-        shape = settings.ppo.n_envs, self.num_players
-        self.member_at = np.zeros(shape, np.int64)  # by row and seat; unused at the learner's seat
+        self._card = replace(make_card(settings, {}), temperature=1.0)
+        self._fixed = [agents.make(name, seed=settings.seed) for name in self.settings.fixed]
+        self.snapshots: list[Snapshot] = []
+        self.ahead_rates = np.full(1 + len(self._fixed), 0.5)  # how often each member finishes ahead of the learner
+        self.member_at = np.zeros((num_games, self.num_players), np.int64)  # by row and seat
+
+    @property
+    def _first_snapshot(self) -> int:
+        return 1 + len(self._fixed)
 
     # Playing.
 
-    def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:
-        """Draw opponents for the games just dealt, from their seeds and the results so far."""
+    def begin(self, rows: Rows, seeds: Rows) -> None:
+        """Draw who plays in the games just dealt, from their seeds and the results so far.
+
+        The learner has a random seat, and others if it is drawn for them.
+        """
         probabilities = self.probabilities()
         for row, seed in zip(rows.tolist(), seeds.tolist(), strict=True):
             rng = np.random.default_rng(seed)
-            members = rng.choice(len(probabilities), self.num_players, p=probabilities)
+            members = np.asarray(rng.choice(len(probabilities), self.num_players, p=probabilities))
             self.member_at[row] = members[0] if rng.random() < self.settings.same_kind else members
+            self.member_at[row, random_seat(seed, self.num_players)] = LEARNER
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the probability of drawing each member."""
         first = self._first_snapshot
-        weights = np.zeros(len(self.names))
+        weights = np.zeros(len(self.ahead_rates))
         weights[1:first] = list(self.settings.fixed.values())
-        active = np.array([name not in self.retired for name in self.names[first:]], bool)
-        past = np.where(active, MIN_WEIGHT + self.ahead_rates[first:] ** 2, 0.0)
-        weights[0] = self.settings.latest + (0.0 if active.any() else self.settings.past)
-        if active.any():
+        weights[LEARNER] = self.settings.latest + (0.0 if self.snapshots else self.settings.past)
+        if self.snapshots:
+            past = MIN_WEIGHT + self.ahead_rates[first:] ** 2
             weights[first:] = self.settings.past * past / past.sum()
         probabilities: NDArray[np.float64] = weights / weights.sum()
         return probabilities
 
-    def decide(self, positions: Positions, rows: Rows, seats: Rows) -> Rows:
-        """Return the opponents' actions on these rows."""
-        return decide_by(self.agents, self.member_at[rows, positions.states["player"][rows]], positions, rows)
+    def decide(self, positions: Positions, rows: Rows) -> Rows:
+        """Return the opponents' actions on these rows, on which the learner is not to decide."""
+        members = self.member_at[rows, positions.states["player"][rows]]
+        opponents: list[Agent] = [*self._fixed, *(snapshot.agent for snapshot in self.snapshots)]
+        return decide_by(opponents, members - 1, positions, rows)
 
-    def end(self, rows: Rows, seats: Rows, ranks: NDArray[np.float64]) -> None:
+    def end(self, rows: Rows, ranks: NDArray[np.float64]) -> None:
         """Update the moving averages of the opponents in the games that ended on these rows; a tie counts half."""
-        for row, seat, game_ranks in zip(rows.tolist(), seats.tolist(), ranks, strict=True):
-            for other in range(self.num_players):
-                if other != seat:
-                    member = self.member_at[row, other]
-                    ahead = 0.5 * (1 + np.sign(game_ranks[seat] - game_ranks[other]))
-                    self.ahead_rates[member] += (1 - DECAY) * (ahead - self.ahead_rates[member])
+        for members, game_ranks in zip(self.member_at[rows], ranks, strict=True):
+            learner_ranks = game_ranks[members == LEARNER]
+            for seat in np.flatnonzero(members != LEARNER).tolist():
+                ahead = float(np.mean(0.5 * (1 + np.sign(learner_ranks - game_ranks[seat]))))
+                self.ahead_rates[members[seat]] += (1 - DECAY) * (ahead - self.ahead_rates[members[seat]])
 
     # Members.
 
-    def set_latest(self, card: Card, weights: Weights) -> None:
-        """Set the learner's current policy; it samples its actions, as in training."""
-        self.agents[0] = PolicyAgent(LATEST, replace(card, temperature=1.0), weights, seed=0)
+    def add_snapshot(self, number: int, weights: Weights) -> None:
+        """Add the learner as it is now, or put it in the place of the weakest snapshot if there are enough."""
+        snapshot = self._make_snapshot(number, weights)
+        if len(self.snapshots) < self.settings.max_snapshots:
+            self.snapshots.append(snapshot)
+            self.ahead_rates = np.append(self.ahead_rates, 0.5)
+            return
+        newest = max(one.number for one in self.snapshots)  # it has hardly played yet, so it stays
+        candidates = [place for place, one in enumerate(self.snapshots) if one.number < newest] or [0]
+        place = min(candidates, key=lambda place: float(self.ahead_rates[self._first_snapshot + place]))
+        self.snapshots[place] = snapshot
+        self.ahead_rates[self._first_snapshot + place] = 0.5
 
-    def add_snapshot(self, name: str, card: Card, weights: Weights) -> None:
-        """Save the policy and add it as a member.
+    def _make_snapshot(self, number: int, weights: Weights) -> Snapshot:
+        agent = PolicyAgent(f"snapshot {number}", self._card, weights, seed=number)
+        return Snapshot(number, weights, agent)
 
-        If there are more than `max_snapshots`, retire the one that least often finishes ahead of the learner.
-        """
-        path = self._snapshot_path(name)
-        save_policy(path, replace(card, temperature=1.0), weights)
-        self._load_snapshot(name, hashlib.sha256(path.read_bytes()).hexdigest())
-        self.ahead_rates = np.append(self.ahead_rates, 0.5)
-        snapshots = range(self._first_snapshot, len(self.names))
-        active = [number for number in snapshots if self.names[number] not in self.retired]
-        if len(active) > self.settings.max_snapshots:
-            self.retired.add(self.names[min(active[:-1], key=lambda number: self.ahead_rates[number])])
-
-    def _snapshot_path(self, name: str) -> Path:
-        return self.folder / f"{name}.safetensors"
-
-    def _load_snapshot(self, name: str, digest: str) -> None:
-        path = self._snapshot_path(name)
-        try:
-            found = hashlib.sha256(files.read_bytes(path, MAX_SNAPSHOT_BYTES)).hexdigest()
-        except OSError as error:
-            raise ValueError(f"policy {path}: can't be read ({error.strerror})") from None
-        if found != digest:
-            raise ValueError(f"policy {path}: is damaged or not of this run: its hash differs")
-        agent = PolicyAgent(name, *load_policy(path), seed=len(self.names) + 1)
-        agent.check_players(self.num_players)
-        self.hashes[name] = digest
-        self.names.append(name)
-        self.agents.append(agent)
+    def close(self) -> None:
+        """Release the resources of the fixed agents."""
+        for agent in self._fixed:
+            agent.close()
 
     # Checkpoints.
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the pool's state as JSON data; of a snapshot only its name and hash, since it is a file already."""
+        """Return the snapshots and all results; who plays in which game is not part of it."""
         return {
-            "names": self.names,
-            "hashes": self.hashes,
-            "ahead_rates": self.ahead_rates.tolist(),
-            "retired": sorted(self.retired),
-            "member_at": self.member_at.tolist(),
+            "ahead_rates": tuple(self.ahead_rates.tolist()),
+            "snapshots": tuple((one.number, to_tensors(one.weights)) for one in self.snapshots),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a new pool from the state that `state_dict` returned; raise a ValueError if it is none."""
-        first, names = self._first_snapshot, state["names"]
-        if not isinstance(names, list) or names[:first] != self.names[:first]:
-            raise ValueError(f"opponents: needed: {', '.join(self.names[:first])}, then the snapshots")
-        for name in names[first:]:
-            if not re.fullmatch(r"[a-z0-9-]{1,40}", name):
-                raise ValueError(f"opponents: {name!r} is not a snapshot")
-            self._load_snapshot(name, state["hashes"][name])
-        rates, members = np.array(state["ahead_rates"], np.float64), np.array(state["member_at"])
-        if rates.shape != (len(names),) or not ((rates >= 0) & (rates <= 1)).all():
-            raise ValueError(f"opponents: ahead_rates: needed: {len(names)} numbers from 0 to 1")
-        if members.shape != self.member_at.shape or not np.issubdtype(members.dtype, np.integer):
-            raise ValueError(f"opponents: member_at: needed: whole numbers of shape {self.member_at.shape}")
-        if members.min() < 0 or members.max() >= len(names):
-            raise ValueError(f"opponents: member_at: needed: numbers from 0 to {len(names) - 1}")
-        if not set(state["retired"]) <= set(names[first:]):
-            raise ValueError("opponents: retired: needed: names of snapshots")
+        saved = state["snapshots"]
+        if not isinstance(saved, tuple) or len(saved) > self.settings.max_snapshots:
+            raise ValueError(f"opponents: needed: at most {self.settings.max_snapshots} snapshots")
+        rates = np.array(state["ahead_rates"], np.float64)
+        if rates.shape != (self._first_snapshot + len(saved),) or not ((rates >= 0) & (rates <= 1)).all():
+            raise ValueError(f"opponents: ahead_rates: needed: {self._first_snapshot + len(saved)} numbers from 0 to 1")
+        self.snapshots = [self._restore_snapshot(*snapshot) for snapshot in saved]
         self.ahead_rates = rates
-        self.retired = set(state["retired"])
-        self.member_at[:] = members
 
+    def _restore_snapshot(self, number: Any, tensors: Any) -> Snapshot:
+        if type(number) is not int or not 0 <= number <= MAX_SEED:
+            raise ValueError(f"opponents: snapshot {number!r}: needed: its number")
+        wanted = {name: torch.zeros(shape) for name, shape in self._card.shapes().items()}
+        check_tensors(f"opponents: snapshot {number}", tensors, wanted)
+        weights = {name: values.numpy() for name, values in tensors.items()}
+        check_values(self._card, weights)
+        return self._make_snapshot(number, weights)
 
-class _Placeholder(Agent):
-    """Stands for the learner's policy until `set_latest` is called."""
-
-    def decide(self, positions: Positions, rows: Rows) -> Rows:
-        raise RuntimeError("the pool does not have the learner's policy yet; call set_latest first")
+    def set_members(self, members: Any) -> None:
+        """Restore who plays in which game; raise a ValueError if that is not possible."""
+        given = np.array(members)
+        if given.shape != self.member_at.shape or not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(f"members: needed: whole numbers of shape {self.member_at.shape}")
+        if given.min() < 0 or given.max() >= len(self.ahead_rates):
+            raise ValueError(f"members: needed: numbers from 0 to {len(self.ahead_rates) - 1}")
+        if not (given == LEARNER).any(axis=1).all():
+            raise ValueError("members: the learner does not play in every game")
+        self.member_at[:] = given

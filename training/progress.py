@@ -5,36 +5,54 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from symphony9_env import agents, files
+from symphony9_env import agents
 from symphony9_env.agents import Card
 from symphony9_env.agents.networks import Weights
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.console import format_interval, format_percent, format_table
 from symphony9_env.arena.figures import PALETTE, STYLE, as_percent, shorten
-from symphony9_env.arena.matches import win_rate_against
+from symphony9_env.arena.matches import play_against
+from symphony9_env.arena.ratings import win_rate
 from training.config import Settings
+from training.group import Group
 
 Row = dict[str, float]  # a line of progress.csv: steps, seconds, and for each opponent NAME, NAME_low, NAME_high
+Parts = dict[str, tuple[NDArray[np.float64], NDArray[np.int64]]]  # by opponent: shares of wins, and deals
 ENDS: Final = ("", "_low", "_high")
 
 
-def evaluate(settings: Settings, steps: int, seconds: float, card: Card, weights: Weights) -> Row:
-    """Return the policy's win rate against each evaluation opponent, with 95 % intervals.
+def evaluate(settings: Settings, card: Card, weights: Weights, group: Group) -> Parts:
+    """Return this worker's share of the learner's games against each evaluation opponent.
 
-    The policy was trained for so many steps and seconds. The deals are not used for training.
+    The deals are not used for training.
     """
     evaluation, variant = settings.evaluation, settings.game.options().variant
     learner = PolicyAgent("learner", card, weights, seed=1)
-    row: Row = {"steps": float(steps), "seconds": round(seconds, 1)}
+    parts: Parts = {}
     for name in evaluation.opponents:
         with agents.make(name, seed=2) as opponent:
-            wins = win_rate_against(learner, opponent, variant, evaluation.games, evaluation.seed)
+            parts[name] = play_against(
+                learner, opponent, variant, evaluation.games, evaluation.seed, group.rank, group.size
+            )
+    return parts
+
+
+def join_parts(parts: Sequence[Parts], steps: int, seconds: float) -> Row:
+    """Return the win rates of all workers' games, with 95 % intervals.
+
+    The policy was trained for so many steps and seconds.
+    """
+    row: Row = {"steps": float(steps), "seconds": round(seconds, 1)}
+    for name in parts[0]:
+        shares, deals = (np.concatenate(arrays) for arrays in zip(*(part[name] for part in parts), strict=True))
+        wins = win_rate(shares, deals)
         row |= {name: wins.value, f"{name}_low": wins.low, f"{name}_high": wins.high}
     return row
 
@@ -50,23 +68,21 @@ def check_rows(rows: Sequence[Row], settings: Settings) -> None:
         raise ValueError("the evaluations are not in order")
 
 
-def write_progress(path: Path, rows: Sequence[Row]) -> None:
-    """Write all evaluations to progress.csv, or remove it if there are none."""
-    if not rows:
-        path.unlink(missing_ok=True)
-        return
+def format_progress(rows: Sequence[Row]) -> str:
+    """Return all evaluations as the contents of progress.csv."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    files.write_text(path, out.getvalue())
+    return out.getvalue()
 
 
-def draw_curve(path: Path, rows: list[Row], num_players: int) -> None:
-    """Plot the win rates over the run, with their 95 % intervals, and save the plot in the folder of the run."""
+def draw_curve(rows: list[Row], num_players: int, title: str) -> bytes:
+    """Return a plot (PNG) of the win rates over the run, with their 95 % intervals."""
+    contents = io.BytesIO()
     with mpl.rc_context(STYLE):
-        figure = plot_win_rates(rows, num_players, f"{path.parent.name}: {num_players} players")
-        files.write(path, lambda draft: figure.savefig(draft, format="png", dpi=130))
+        plot_win_rates(rows, num_players, title).savefig(contents, format="png", dpi=130)
+    return contents.getvalue()
 
 
 def plot_win_rates(rows: list[Row], num_players: int, title: str) -> Figure:
@@ -92,6 +108,12 @@ def plot_win_rates(rows: list[Row], num_players: int, title: str) -> Figure:
 def format_win_rates(row: Row) -> dict[str, str]:
     """Return the win rates in per cent, for the progress bar."""
     return {name: f"{100 * value:.0f}%" for name, value in row.items() if f"{name}_low" in row}
+
+
+def format_line(row: Row) -> str:
+    """Return an evaluation in one line."""
+    rates = ", ".join(f"{name} {rate}" for name, rate in format_win_rates(row).items())
+    return f"{row['steps']:,.0f} steps in {row['seconds'] / 60:.1f} minutes: wins against {rates}"
 
 
 def format_results(row: Row, opponents: Sequence[str]) -> str:

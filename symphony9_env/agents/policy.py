@@ -75,6 +75,15 @@ class PolicyDescription(Card):
 
 def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> None:
     """Write a policy file atomically; `weights` must have the names and shapes of `card.shapes()`."""
+    contents = pack_policy(card, weights)
+    try:
+        files.write(Path(path), lambda draft: draft.write_bytes(contents))
+    except OSError as error:
+        raise ValueError(f"policy {os.fspath(path)}: can't be written ({error.strerror})") from None
+
+
+def pack_policy(card: Card, weights: Weights) -> bytes:
+    """Return the contents of a policy file."""
     _check_card(card)
     _check_shapes(card, {name: (str(values.dtype), values.shape) for name, values in weights.items()})
     check_values(card, weights)
@@ -82,10 +91,7 @@ def save_policy(path: str | os.PathLike[str], card: Card, weights: Weights) -> N
         {"layout_version": LAYOUT_VERSION, "layout_hash": layout_hash(card.ledger), **asdict(card)}
     )
     metadata = {"format": f"{FORMAT}/{FORMAT_VERSION}", "policy": description, "hash": _hash(weights, description)}
-    try:
-        files.write(Path(path), lambda draft: draft.write_bytes(save(weights, metadata)))
-    except OSError as error:
-        raise ValueError(f"policy {os.fspath(path)}: can't be written ({error.strerror})") from None
+    return save(weights, metadata)
 
 
 def load_policy(path: str | os.PathLike[str]) -> tuple[Card, Weights]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,17 +14,21 @@ from typing import Any, Final, Protocol
 from tqdm import tqdm
 
 LINE_SECONDS: Final = 10.0  # between two lines of progress, where there is no terminal for a bar
+SILENT_SECONDS: Final = 30.0  # after so long without progress the last line is repeated, with the time
 NO_NOTES: Final[Mapping[str, str]] = {}
 
 
-class Advance(Protocol):
-    """Takes how much was done since the last call, and values to show beside it."""
+class Progress(Protocol):
+    """Shows progress: call it with how much was done since the last call, and values to show beside it."""
 
     def __call__(self, count: int, notes: Mapping[str, str] = NO_NOTES) -> None: ...
 
+    def announce(self, line: str) -> None:
+        """Print a line of its own, which stays."""
+
 
 @contextmanager
-def show_progress(total: int, done: int, unit: str = "games", label: str = "") -> Iterator[Advance]:
+def show_progress(total: int, done: int, unit: str = "games", label: str = "") -> Iterator[Progress]:
     """Show on standard error how much of all has been done: a bar on a terminal, else a line now and then.
 
     Yield a function that takes how much was just done.
@@ -32,7 +37,27 @@ def show_progress(total: int, done: int, unit: str = "games", label: str = "") -
         with tqdm(total=total, initial=done, unit=f" {unit}", desc=label or None, smoothing=0.1) as bar:
             yield _BarProgress(bar)
     else:
-        yield _LineProgress(total, done, unit, f"{label}: " if label else "")
+        lines = _LineProgress(total, done, unit, f"{label}: " if label else "")
+        with _repeat(lines.show_if_silent, SILENT_SECONDS / 3):
+            yield lines
+
+
+@contextmanager
+def _repeat(function: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Call a function again and again in a thread."""
+    is_over = threading.Event()
+
+    def call() -> None:
+        while not is_over.wait(seconds):
+            function()
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 class _BarProgress:
@@ -44,23 +69,37 @@ class _BarProgress:
         if notes:
             self.bar.set_postfix(notes)
 
+    def announce(self, line: str) -> None:
+        self.bar.write(line, file=sys.stderr)
+
 
 class _LineProgress:
     def __init__(self, total: int, done: int, unit: str, title: str) -> None:
         self.total, self.done, self.unit, self.title = total, done, unit, title
+        self.notes: Mapping[str, str] = NO_NOTES
         self.begun = time.monotonic()
         self.shown_at = -LINE_SECONDS
         self(0)
 
     def __call__(self, count: int, notes: Mapping[str, str] = NO_NOTES) -> None:
         self.done += count
-        passed = time.monotonic() - self.begun
+        self.notes = notes
         is_last = count > 0 and self.done == self.total
-        if is_last or passed - self.shown_at >= LINE_SECONDS:
-            self.shown_at = passed
-            text = "".join(f", {name} {value}" for name, value in notes.items())
-            line = f"{self.title}{self.done:,} of {self.total:,} {self.unit} after {passed:.0f} s{text}"
-            print(line, file=sys.stderr, flush=True)
+        if is_last or time.monotonic() - self.begun - self.shown_at >= LINE_SECONDS:
+            self._show()
+
+    def show_if_silent(self) -> None:
+        """Show the last line again if nothing was shown for a long time."""
+        if time.monotonic() - self.begun - self.shown_at >= SILENT_SECONDS * 2 / 3:
+            self._show()
+
+    def _show(self) -> None:
+        self.shown_at = time.monotonic() - self.begun
+        text = "".join(f", {name} {value}" for name, value in self.notes.items())
+        self.announce(f"{self.title}{self.done:,} of {self.total:,} {self.unit} after {self.shown_at:.0f} s{text}")
+
+    def announce(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
 
 
 def format_command(command: str, arguments: Sequence[str] | None) -> str:

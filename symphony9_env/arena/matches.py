@@ -12,6 +12,7 @@ from itertools import combinations, combinations_with_replacement
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symphony9_env.actions import NAMES
 from symphony9_env.agents import Agent, AgentFailed
@@ -163,7 +164,17 @@ def _play_decisions(
 
 def win_rate_against(agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int) -> Estimate:
     """Return an agent's win rate in one seat with the opponent in all the others, on duplicate deals."""
+    return win_rate(*play_against(agent, opponent, variant, num_games, seed))
+
+
+def play_against(
+    agent: Agent, opponent: Agent, variant: Variant, num_games: int, seed: int, part: int = 0, parts: int = 1
+) -> tuple[NDArray[np.float64], Rows]:
+    """Play the games of `win_rate_against`, or one of several parts of them; return the agent's share of each win, and
+    the games' deals.
+    """
     schedule = Schedule(2, variant.num_players, seed, "first-against-rest")
-    games = [schedule.game(number) for number in range(schedule.round_up_to_cycles(num_games))]
+    numbers = np.arange(schedule.round_up_to_cycles(num_games)).reshape(-1, schedule.cycle_size)[part::parts]
+    games = [schedule.game(number) for number in numbers.ravel().tolist()]
     shares = [played.score_line(0).win_share for played in play(games, [agent, opponent], variant)]
-    return win_rate(np.array(shares), np.array([game.deal for game in games]))
+    return np.array(shares, np.float64), np.array([game.deal for game in games], np.int64)

@@ -1,0 +1,231 @@
+"""The workers of a run on one machine: this process is worker 0, and it starts the others.
+
+A worker that this module starts is told what to do on its standard input. When that is closed, because worker 0 has
+ended or was killed, the worker ends too. Signals are for worker 0, which tells the others to stop.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from threadpoolctl import threadpool_limits
+from torch import distributed
+
+from training.config import Settings, parse_settings_json
+from training.group import DistributedGroup, Group
+
+TIMEOUT: Final = timedelta(hours=1)  # for a worker that does not answer: agents outside this package can be slow
+END_SECONDS: Final = 10.0  # for a worker that was lost to end, so that the reason is known
+FAILED: Final = 2  # exit status of a worker that has told the reason
+LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker that is started here is told."""
+
+    settings: str  # JSON
+    rank: int
+    size: int
+    store: str  # the file through which the workers find each other
+    checkpoint: str | None  # the file to continue from
+
+
+def count_cores() -> int:
+    """Return how many processor cores this process may use; two threads of one core count once."""
+    numbers = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    cores = set()
+    for number in numbers:
+        try:
+            siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text()
+        except OSError:
+            siblings = str(number)
+        cores.add(siblings.strip())
+    return len(cores)
+
+
+def count_workers(settings: Settings) -> int:
+    """Return the number of workers: as the settings say, or one for each GPU or core."""
+    if settings.workers is not None:
+        return settings.workers
+    return torch.cuda.device_count() if uses_gpu(settings) else count_cores()
+
+
+def uses_gpu(settings: Settings) -> bool:
+    """Return whether the network is trained on a GPU; raise a ValueError if that is wanted and there is none."""
+    is_available = torch.cuda.is_available()
+    if settings.device == "cuda" and not is_available:
+        raise ValueError("device=cuda: PyTorch finds no GPU; allowed: auto, cpu")
+    return settings.device != "cpu" and is_available
+
+
+def choose_device(settings: Settings, rank: int) -> str:
+    """Return the device of a worker."""
+    return f"cuda:{rank % torch.cuda.device_count()}" if uses_gpu(settings) else "cpu"
+
+
+def choose_backend(settings: Settings) -> str:
+    """Return how workers exchange tensors."""
+    return "cpu:gloo,cuda:nccl" if uses_gpu(settings) else "gloo"
+
+
+def limit_threads(settings: Settings) -> None:
+    """Set the number of PyTorch's threads.
+
+    Opponents decide in small batches, in which more BLAS threads only slow each other down.
+    """
+    threadpool_limits(1, user_api="blas")
+    torch.set_num_threads(settings.num_threads)
+
+
+@contextmanager
+def start_workers(settings: Settings, checkpoint: Path | None) -> Iterator[Group]:
+    """Start all workers but this one, and yield the group; `settings.workers` must be set.
+
+    If one of them fails, raise a ValueError that says why.
+    """
+    size = settings.workers or 1
+    if size == 1:
+        yield Group()
+        return
+    with tempfile.TemporaryDirectory(prefix="symphony9-workers-") as folder:
+        store = str(Path(folder) / "store")
+        tasks = [
+            Task(settings.model_dump_json(), rank, size, store, None if checkpoint is None else str(checkpoint))
+            for rank in range(1, size)
+        ]
+        processes = [_start(task) for task in tasks]
+        try:
+            group = join_group(settings, 0, size, store)
+            yield group
+            group.close()
+        except RuntimeError as error:
+            raise ValueError(_describe_loss(processes, error)) from None
+        finally:
+            _end(processes)
+            if distributed.is_initialized():
+                distributed.destroy_process_group()
+
+
+def _start(task: Task) -> subprocess.Popen[str]:
+    """Start a worker with the same import path as this process."""
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training.workers"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=variables,
+    )
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(vars(task)) + "\n")
+        process.stdin.flush()
+    return process
+
+
+def join_group(settings: Settings, rank: int, size: int, store: str) -> DistributedGroup:
+    """Join the group of all workers on this machine. They listen on the loopback interface only."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK.get(sys.platform, ""))
+    shared = distributed.FileStore(store, size)  # type: ignore[attr-defined]
+    distributed.init_process_group(choose_backend(settings), store=shared, rank=rank, world_size=size, timeout=TIMEOUT)
+    return DistributedGroup()
+
+
+def _describe_loss(processes: Sequence[subprocess.Popen[str]], error: RuntimeError) -> str:
+    """Return why the workers can't go on, for an error message."""
+    for rank, process in enumerate(processes, start=1):
+        with suppress(subprocess.TimeoutExpired):
+            status = process.wait(END_SECONDS if rank == 1 else 0.1)
+            assert process.stdout is not None
+            if status == FAILED:
+                return str(json.loads(process.stdout.read().splitlines()[-1]))
+    lost = [
+        f"worker {rank} ({describe_status(process.returncode)})"
+        for rank, process in enumerate(processes, start=1)
+        if process.returncode
+    ]
+    return f"lost {', '.join(lost)}" if lost else f"the workers lost each other ({str(error).splitlines()[0][:200]})"
+
+
+def describe_status(status: int) -> str:
+    """Return how a process ended."""
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+
+
+def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """End the workers: closing their input makes them end at once."""
+    for process in processes:
+        with suppress(BrokenPipeError):
+            process.stdin.close()  # type: ignore[union-attr]
+    for process in processes:
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+
+
+# What runs in a worker that was started here.
+
+
+def _end_with_input() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def run_worker(task: Task) -> None:
+    """Train as one of the workers other than worker 0."""
+    from training.checkpoints import read_checkpoint
+    from training.trainer import Trainer
+
+    settings = parse_settings_json(task.settings, "the settings")
+    limit_threads(settings)
+    group = join_group(settings, task.rank, task.size, task.store)
+    trainer = Trainer(settings, group, None, choose_device(settings, task.rank))
+    try:
+        if task.checkpoint is None:
+            trainer.start()
+        else:
+            trainer.restore(read_checkpoint(Path(task.checkpoint)))
+        trainer.train()
+        group.close()
+    finally:
+        trainer.close()
+
+
+def main() -> int:
+    """Run a worker; tell worker 0 on standard output why it failed, if it did."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    task: dict[str, Any] = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    try:
+        run_worker(Task(**task))
+    except ValueError as error:
+        print(json.dumps(str(error)), flush=True)
+        return FAILED
+    except RuntimeError as error:
+        if not distributed.is_initialized():
+            raise
+        print(f"worker {task['rank']}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
