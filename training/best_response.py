@@ -18,9 +18,9 @@ from symphony9_env.arguments import Parser, add_variant_arguments, read_variant,
 from symphony9_env.options import Variant
 from training.checkpoints import read_checkpoint, resume
 from training.config import Settings, parse_settings
-from training.run import RunFolder
+from training.run import Outcome, RunFolder
 from training.stopping import StopSignals
-from training.train import Outcome, train
+from training.train import train
 
 CLONING_GAMES: Final = 5_000
 NUM_EVALUATIONS: Final = 10

@@ -7,16 +7,18 @@ these calls to the machine on which the run was started.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from io import FileIO
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 
 from symphony9_env import files
 from symphony9_env.arena.console import Progress, show_progress
 from training.config import Settings
+from training.progress import Row
 from training.stopping import StopSignals
 
 CHECKPOINT: Final = "checkpoint.pt"
@@ -59,6 +61,15 @@ class RunFolder:
         return "the last checkpoint is unchanged" if is_kept else "nothing is saved"
 
 
+class Outcome(NamedTuple):
+    """How a run, or a part of it, ended."""
+
+    settings: Settings
+    rows: Sequence[Row]  # all evaluations
+    saved_steps: int  # steps at the last checkpoint
+    stopped: bool  # whether it was stopped before its end
+
+
 class Run(Protocol):
     """What worker 0 needs of a run."""
 
@@ -96,7 +107,8 @@ class LocalRun:
         self._display = ExitStack()
         self._progress: Progress | None = None
         self._shown = 0
-        self._writers = make_writers(settings, folder)
+        self._settings = settings
+        self._writers: list[KVWriter] | None = None  # made when something is logged
 
     def write(self, name: str, contents: bytes, previous: str | None = None) -> None:
         self.folder.write(name, contents, previous)
@@ -105,6 +117,8 @@ class LocalRun:
         (self.folder.path / name).unlink(missing_ok=True)
 
     def log(self, values: dict[str, Any], step: int) -> None:
+        if self._writers is None:
+            self._writers = make_writers(self._settings, self.folder)
         for writer in self._writers:
             writer.write(values, dict.fromkeys(values, ()), step)
 
@@ -119,7 +133,9 @@ class LocalRun:
         self._shown = done
 
     def announce(self, line: str) -> None:
-        if self._progress is not None:
+        if self._progress is None:
+            print(line, file=sys.stderr, flush=True)
+        else:
             self._progress.announce(line)
 
     def should_stop(self) -> bool:
@@ -131,7 +147,7 @@ class LocalRun:
     def close(self) -> None:
         """Close the display and the log."""
         self._display.close()
-        for writer in self._writers:
+        for writer in self._writers or ():
             writer.close()
 
 

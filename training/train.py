@@ -17,31 +17,20 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from symphony9_env import files
-from symphony9_env.arguments import Parser, run
+from symphony9_env.arguments import Parser, import_command, run
 from training.checkpoints import Checkpoint, read_checkpoint, resume, use_previous
 from training.config import Settings, list_settings, load_settings
-from training.progress import Row, format_results
-from training.run import LocalRun, RunFolder
+from training.progress import format_results
+from training.run import LocalRun, Outcome, RunFolder
 from training.stopping import StopSignals
 from training.trainer import Trainer
 from training.workers import choose_device, count_workers, limit_threads, start_workers
 
 WORKERS: Final = "workers="
-
-
-class Outcome(NamedTuple):
-    """How a run, or a part of it, ended."""
-
-    settings: Settings
-    rows: Sequence[Row]  # all evaluations
-    saved_steps: int  # steps at the last checkpoint
-    stopped: bool  # whether it was stopped before its end
 
 
 def train(
@@ -145,13 +134,34 @@ def begin_run(settings: Settings, folder: RunFolder) -> None:
         raise ValueError(f"--out {folder.config}: can't be written ({error.strerror or error})") from None
 
 
-def train_from(folder: RunFolder, workers: int | None, signals: StopSignals, path: Path, problem: str) -> Outcome:
-    """Continue training from one of the folder's checkpoints; `problem` says why it is not the last one."""
-    checkpoint = read_checkpoint(path)
-    settings = checkpoint.settings
-    if workers is not None:
-        settings = settings.model_copy(update={"workers": workers})
-    return train(settings, folder, checkpoint, problem, signals)
+def start(
+    chosen: Namespace,
+    settings: Settings,
+    folder: RunFolder,
+    signals: StopSignals,
+    checkpoint: Checkpoint | None = None,
+    problem: str = "",
+) -> Outcome:
+    """Train on this machine, or on a cluster if its address was given."""
+    if chosen.address is None:
+        return train(settings, folder, checkpoint, problem, signals)
+    cluster = import_command("training.cluster", "cluster")
+    outcome: Outcome = cluster.train_on_cluster(chosen.address, settings, folder, checkpoint, problem, signals)
+    return outcome
+
+
+def resume_run(chosen: Namespace, folder: RunFolder, signals: StopSignals) -> Outcome:
+    """Continue the run in a folder."""
+    workers = read_workers(chosen)
+
+    def continue_from(path: Path, problem: str) -> Outcome:
+        checkpoint = read_checkpoint(path)
+        settings = checkpoint.settings
+        if workers is not None:
+            settings = settings.model_copy(update={"workers": workers})
+        return start(chosen, settings, folder, signals, checkpoint, problem)
+
+    return resume(folder.checkpoint, folder.previous, continue_from)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -161,14 +171,13 @@ def main(arguments: list[str] | None = None) -> None:
         print(list_settings())
         return
     settings = None if chosen.resume is not None else read_new_settings(chosen)
-    workers = None if chosen.resume is None else read_workers(chosen)
     folder, signals = find_run(chosen), StopSignals()
     with folder.lock():
         if settings is None:
-            outcome = resume(folder.checkpoint, folder.previous, partial(train_from, folder, workers, signals))
+            outcome = resume_run(chosen, folder, signals)
         else:
             begin_run(settings, folder)
-            outcome = train(settings, folder, signals=signals)
+            outcome = start(chosen, settings, folder, signals)
     if outcome.stopped:
         print(f"saved after {outcome.saved_steps:,} steps; continue with:")
         print(f"python -m training.train --resume {folder.path}")

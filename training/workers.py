@@ -139,10 +139,26 @@ def _start(task: Task) -> subprocess.Popen[str]:
 
 def join_group(settings: Settings, rank: int, size: int, store: str) -> DistributedGroup:
     """Join the group of all workers on this machine. They listen on the loopback interface only."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK.get(sys.platform, ""))
     shared = distributed.FileStore(store, size)  # type: ignore[attr-defined]
-    distributed.init_process_group(choose_backend(settings), store=shared, rank=rank, world_size=size, timeout=TIMEOUT)
+    with _set_variable("GLOO_SOCKET_IFNAME", LOOPBACK.get(sys.platform, "")):
+        distributed.init_process_group(
+            choose_backend(settings), store=shared, rank=rank, world_size=size, timeout=TIMEOUT
+        )
     return DistributedGroup()
+
+
+@contextmanager
+def _set_variable(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment for a while."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _describe_loss(processes: Sequence[subprocess.Popen[str]], error: RuntimeError) -> str:

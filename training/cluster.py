@@ -1,0 +1,259 @@
+"""Training on the machines of a Ray cluster: Ray Train starts the workers, and starts them again when some are lost.
+
+The workers run the same training loop as on one machine. The folder of the run is on the machine on which the command
+was started: an actor there, the *keeper*, writes what worker 0 sends, and hands out the last checkpoint when workers
+are started again. So the machines need no shared file system.
+"""
+
+# mypy: disable-error-code="untyped-decorator"
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+import ray
+import ray.train
+from ray.train.torch import TorchConfig, TorchTrainer
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from training.checkpoints import Checkpoint, parse_checkpoint, unpack, use_previous
+from training.config import Settings, parse_settings_json
+from training.group import DistributedGroup, Group
+from training.run import LocalRun, Outcome, RunFolder
+from training.stopping import StopSignals
+from training.trainer import Trainer
+from training.workers import TIMEOUT, choose_backend, choose_device, limit_threads, uses_gpu
+
+CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_env", "training")]
+CONNECT_SECONDS: Final = 10.0
+POLL_SECONDS: Final = 0.5  # between two looks at what the workers have to show
+RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined the cluster
+
+
+@ray.remote(num_cpus=0)
+class Keeper:
+    """Keeps the folder of a run, and passes messages between worker 0 and the user's process."""
+
+    def __init__(self, settings: str, folder: str) -> None:
+        self._folder = RunFolder(folder)
+        self._run = LocalRun(parse_settings_json(settings, "the settings"), self._folder, StopSignals())
+        self._messages: list[tuple[str, tuple[Any, ...]]] = []
+        self._should_stop = False
+        self._problem: str | None = None
+        self._outcome: tuple[Any, ...] | None = None
+
+    def call(self, name: str, *arguments: Any) -> str | None:
+        """Write, remove or log; return what went wrong."""
+        try:
+            getattr(self._run, name)(*arguments)
+        except (ValueError, OSError) as error:
+            return str(error)
+        return None
+
+    def send(self, name: str, *arguments: Any) -> None:
+        """Keep a call for the display in the user's process."""
+        self._messages.append((name, arguments))
+
+    def take_messages(self) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the calls that were sent since the last time."""
+        messages, self._messages = self._messages, []
+        return messages
+
+    def read_checkpoint(self) -> bytes | None:
+        """Return the last checkpoint, or the one before if that is damaged; None if there is none."""
+        for path in (self._folder.checkpoint, self._folder.previous):
+            if path.exists():
+                data = path.read_bytes()
+                try:
+                    unpack(data)
+                except ValueError:
+                    continue
+                return data
+        return None
+
+    def stop(self) -> None:
+        """Note that the user wants to stop."""
+        self._should_stop = True
+
+    def should_stop(self) -> bool:
+        """Return whether the user wants to stop."""
+        return self._should_stop
+
+    def end(self, problem: str | None, *outcome: Any) -> None:
+        """Note how the run has ended: what went wrong, or the evaluations, the steps saved, and whether it stopped."""
+        self._problem, self._outcome = problem, outcome or None
+
+    def result(self) -> tuple[str | None, tuple[Any, ...] | None]:
+        """Return what `end` was told."""
+        return self._problem, self._outcome
+
+
+class RemoteRun:
+    """The run as worker 0 sees it, on whatever machine it is."""
+
+    def __init__(self, keeper: Any) -> None:
+        self._keeper = keeper
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        problem = ray.get(self._keeper.call.remote(name, *arguments))
+        if problem is not None:
+            raise ValueError(problem)
+
+    def write(self, name: str, contents: bytes, previous: str | None = None) -> None:
+        self._call("write", name, contents, previous)
+
+    def remove(self, name: str) -> None:
+        self._call("remove", name)
+
+    def log(self, values: dict[str, Any], step: int) -> None:
+        self._call("log", values, step)
+
+    def begin(self, total: int, done: int, unit: str, label: str = "") -> None:
+        self._keeper.send.remote("begin", total, done, unit, label)
+
+    def show(self, done: int, notes: Mapping[str, str]) -> None:
+        self._keeper.send.remote("show", done, dict(notes))
+
+    def announce(self, line: str) -> None:
+        self._keeper.send.remote("announce", line)
+
+    def should_stop(self) -> bool:
+        return bool(ray.get(self._keeper.should_stop.remote()))
+
+    def interruptible(self) -> AbstractContextManager[None]:
+        return nullcontext()  # the user's process is elsewhere; worker 0 stops after the evaluation
+
+
+def run_worker(task: dict[str, Any]) -> None:
+    """Train as one of the workers: from the last checkpoint if there is one, else from the beginning."""
+    keeper = task["keeper"]
+    problem, _ = ray.get(keeper.result.remote())
+    if problem is not None:  # the workers were started again after an error that another try can't mend
+        return
+    context = ray.train.get_context()
+    settings = parse_settings_json(task["settings"], "the settings")
+    settings = settings.model_copy(update={"workers": context.get_world_size()})
+    try:
+        _train(settings, keeper, context.get_world_rank())
+    except ValueError as error:
+        ray.get(keeper.end.remote(str(error)))
+        raise
+
+
+def _train(settings: Settings, keeper: Any, rank: int) -> None:
+    limit_threads(settings)
+    run = RemoteRun(keeper) if rank == 0 else None
+    group = Group() if settings.workers == 1 else DistributedGroup()
+    if run is not None:
+        run.announce(f"training with {settings.workers} workers")
+    trainer = Trainer(settings, group, run, choose_device(settings, rank))
+    try:
+        data = ray.get(keeper.read_checkpoint.remote())
+        if data is None:
+            trainer.start()
+        else:
+            trainer.restore(parse_checkpoint(data, Path("checkpoint.pt")))
+        trainer.train()
+    finally:
+        trainer.close()
+    if run is not None:
+        ray.get(keeper.end.remote(None, trainer.rows, trainer.saved_steps, trainer.stopped))
+
+
+def train_on_cluster(
+    address: str,
+    settings: Settings,
+    folder: RunFolder,
+    checkpoint: Checkpoint | None,
+    problem: str,
+    signals: StopSignals,
+) -> Outcome:
+    """Train as `training.train.train` does, with `settings.workers` workers on a cluster.
+
+    Fewer of them train while machines are missing. A ValueError says why the training can't go on.
+    """
+    with connect(address), tempfile.TemporaryDirectory(prefix="symphony9-ray-") as storage:
+        if problem:
+            use_previous(folder.checkpoint, folder.previous, problem)
+        workers = settings.workers or int(ray.cluster_resources().get("GPU" if uses_gpu(settings) else "CPU", 1))
+        settings = settings.model_copy(update={"workers": workers})
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        keeper = Keeper.options(scheduling_strategy=here).remote(settings.model_dump_json(), str(folder.path))  # type: ignore[attr-defined]
+        ray.get(keeper.should_stop.remote())  # it is there
+        trainer = make_trainer(settings, keeper, storage)
+        with signals:
+            failure = _watch(trainer, keeper, LocalRun(settings, folder, signals))
+        failed, outcome = ray.get(keeper.result.remote())
+    if failed is not None or outcome is None:
+        reason = failed or str(failure).strip().splitlines()[-1]
+        raise ValueError(f"{folder.path}: {reason}; {folder.describe_kept()}")
+    return Outcome(settings, *outcome)
+
+
+def make_trainer(settings: Settings, keeper: Any, storage: str) -> TorchTrainer:
+    """Return Ray's trainer: with as many workers as there are cores for, up to the number in the settings."""
+    workers = settings.workers or 1
+    return TorchTrainer(
+        run_worker,
+        train_loop_config={"settings": settings.model_dump_json(), "keeper": keeper},
+        torch_config=TorchConfig(backend=choose_backend(settings), timeout_s=int(TIMEOUT.total_seconds())),
+        scaling_config=ray.train.ScalingConfig(
+            num_workers=(1, workers),
+            use_gpu=uses_gpu(settings),
+            resources_per_worker={"CPU": settings.num_threads} | ({"GPU": 1} if uses_gpu(settings) else {}),
+            elastic_resize_monitor_interval_s=RESIZE_SECONDS,
+        ),
+        run_config=ray.train.RunConfig(
+            name="symphony9", storage_path=storage, failure_config=ray.train.FailureConfig(max_failures=-1)
+        ),
+    )
+
+
+def _watch(trainer: TorchTrainer, keeper: Any, local: LocalRun) -> Exception | None:
+    """Run the trainer in a thread; show its progress, and pass the wish to stop on. Return why it failed, if it did."""
+    failures: list[Exception] = []
+
+    def fit() -> None:
+        try:
+            trainer.fit()
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=fit, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            if local.should_stop():
+                keeper.stop.remote()
+            for name, arguments in ray.get(keeper.take_messages.remote()):
+                getattr(local, name)(*arguments)
+    finally:
+        local.close()
+    return failures[0] if failures else None
+
+
+@contextmanager
+def connect(address: str) -> Iterator[None]:
+    """Connect to a cluster and send it our code; raise a ValueError if there is none."""
+    os.environ.setdefault("RAY_CHDIR_TO_TRIAL_DIR", "0")
+    logging.getLogger("ray.train").setLevel(logging.ERROR)
+    try:
+        host, _, port = address.rpartition(":")
+        if port.isdecimal():  # Ray itself would retry for minutes
+            socket.create_connection((host.rpartition("/")[2], int(port)), CONNECT_SECONDS).close()
+        ray.init(address, runtime_env={"py_modules": CODE}, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ValueError(f"--address {address}: no Ray cluster there ({str(error).splitlines()[0]})") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
