@@ -10,10 +10,12 @@ are started again. So the machines need no shared file system.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -36,6 +38,7 @@ CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_
 CONNECT_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.5  # between two looks at what the workers have to show
 RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined the cluster
+PATIENCE_SECONDS: Final = 20.0  # until the user is told that there are no workers yet
 
 
 @ray.remote(num_cpus=0)
@@ -229,6 +232,7 @@ def _watch(trainer: TorchTrainer, keeper: Any, local: LocalRun) -> Exception | N
 
     thread = threading.Thread(target=fit, daemon=True)
     thread.start()
+    notice_time: float = time.monotonic() + PATIENCE_SECONDS
     try:
         while thread.is_alive():
             thread.join(POLL_SECONDS)
@@ -236,6 +240,10 @@ def _watch(trainer: TorchTrainer, keeper: Any, local: LocalRun) -> Exception | N
                 keeper.stop.remote()
             for name, arguments in ray.get(keeper.take_messages.remote()):
                 getattr(local, name)(*arguments)
+                notice_time = math.inf
+            if time.monotonic() > notice_time:
+                local.announce("waiting for free cores; Ray keeps those of a run that was killed for three minutes")
+                notice_time = math.inf
     finally:
         local.close()
     return failures[0] if failures else None
