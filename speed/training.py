@@ -1,188 +1,270 @@
-"""Measure the learner's decisions per second in training: a plain vector environment, ours, and an upper bound.
+"""Measure the decisions per second that training learns from, on one worker and on two, and compare with a bound.
 
     python -m speed.training
-    python -m speed.training --rounds 5 --num-players 2 --out docs/figures
+    python -m speed.training --rounds 5 --num-players 2
 
-plain   stable-baselines3's DummyVecEnv over single-seat environments, each with its own opponents
-ours    `SelfPlayVecEnv`: all games in one batch, and the opponents of all games decide together
-bound   ours with games that cost no time: the same opponents decide as often and in the same batches, but on recorded
-        positions, and the observations never change
+one seat          sb3-contrib's MaskablePPO with its own rollouts and updates: one learner in each game, 3 epochs
+1 worker, 3 ep.   `training.train` with as many epochs: every seat that the learner plays contributes
+1 worker          `training.train` with its default settings
+2 workers         the same with two workers, on two cores
 
-"rollout" counts only the collection of decisions; "whole" includes the updates of the network. All take turns in one
-run. Three quarters of the opponents are snapshots (an untrained network of the shipped size), one quarter planners.
+Each takes its turn in every round, in new processes, with the network, the opponents and the batch size of the default
+settings; the first updates, which compile and warm up, are not counted. The bound is what one
+core could learn from if it did nothing but multiply matrices as fast as it can: the measured rate of a large product,
+divided by the operations that a decision takes, which are those of its updates and of all networks that decided.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
-from threadpoolctl import threadpool_limits
 
 from speed.rounds import Rates, median_rate, median_ratio, pin_to_one_core
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
-from symphony9_env.agents import save_policy
-from symphony9_env.agents.base import Positions, Rows, StoredPositions
-from symphony9_env.arena.console import positive_int
+from symphony9_env.agents.base import Positions, Rows
+from symphony9_env.agents.networks import SHAPES
+from symphony9_env.agents.policy import PolicyAgent
+from symphony9_env.arena.console import format_table, positive_int
 from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
-from symphony9_env.envs.opponents import decide_by
-from symphony9_env.envs.single import SingleSeatEnv
-from symphony9_env.rules.state import States
+from symphony9_env.envs.opponents import Opponents, decide_by
+from symphony9_env.integrations.sb3 import Symphony9VecEnv
+from symphony9_env.rules.state import NUM_MUSICIANS
 from training.config import Settings, parse_settings
-from training.network import export_weights, make_card
-from training.train import make_model
-from training.vec_env import SelfPlayVecEnv
+from training.group import Group
+from training.network import SelfPlayPolicy, export_weights, make_card
+from training.opponent_pool import OpponentPool
+from training.ppo import SelfPlayPPO
+from training.run import LocalRun, RunFolder
+from training.stopping import StopSignals
+from training.trainer import Trainer
+from training.workers import limit_threads, start_workers
 
-PLAIN_ENVS = 8  # more are not faster on one core
-STEPS = 16  # of a rollout, in each game
-KINDS = ("rollout", "whole")
-
-
-class FrozenVecEnv(SelfPlayVecEnv):
-    """A vector environment without games: opponents decide in recorded positions, and observations never change."""
-
-    def record(self, steps: int) -> None:
-        """Play some real steps and record the decisions that the opponents were asked for."""
-        pool, decide = self.pool, self.pool.decide
-        calls: list[list[tuple[States, Rows]]] = []
-
-        def record_call(positions: Positions, rows: Rows, seats: Rows) -> Rows:
-            states = positions.states
-            calls[-1].append((states[rows].copy(), pool.member_at[rows, states["player"][rows]].copy()))
-            return decide(positions, rows, seats)
-
-        pool.decide = record_call  # type: ignore[method-assign]
-        rng = np.random.default_rng(0)
-        for _ in range(steps):
-            calls.append([])
-            masks = self.action_masks()
-            self.step_async(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
-            super().step_wait()
-        pool.decide = decide  # type: ignore[method-assign]
-        self._calls = calls
-        self._observation = self.vector_env.batch.observation.copy()
-        self._infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        self._number = 0
-
-    def step_wait(self) -> Any:
-        """Let the opponents decide as in a recorded step; return what the learner saw in the last real one."""
-        for states, deciding in self._calls[self._number % len(self._calls)]:
-            decide_by(self.pool.agents, deciding, StoredPositions.of(states), np.arange(len(states)))
-        self._number += 1
-        return self._observation, np.zeros(self.num_envs, np.float32), np.zeros(self.num_envs, bool), self._infos
+ONE_SEAT, SAME_EPOCHS, ONE_WORKER, TWO_WORKERS = "one seat", "1 worker, 3 ep.", "1 worker", "2 workers"
+EPOCHS_BEFORE: Final = 3
+NUM_SNAPSHOTS: Final = 4
+NUM_UPDATES: Final = 8
+NUM_WARM_UP: Final = 4  # updates that are not counted: they compile, and take the snapshots
+MATRIX_SIZE: Final = 1024
 
 
-class WideSingleSeatEnv(SingleSeatEnv):
-    """The single-seat environment with all 49 actions, as the network has them."""
+class Measured(NamedTuple):
+    """What a process measured."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    rate: float  # decisions learned from, per second
+    forward_passes: float  # of networks, for each decision learned from, before the updates
+    peak: float  # operations per second of a large matrix product
+
+
+def make_settings(num_players: int, case: str) -> Settings:
+    """Return the settings of a case: the defaults, without evaluations and checkpoints on the way."""
+    ppo = {"n_epochs": EPOCHS_BEFORE} if case in (ONE_SEAT, SAME_EPOCHS) else {}
+    settings = parse_settings({"game": {"num_players": num_players}, "ppo": ppo}, "speed.training")
+    decisions = settings.ppo.n_envs * settings.ppo.n_steps
+    given = {
+        **settings.model_dump(mode="json"),
+        "total_steps": NUM_UPDATES * decisions,
+        "opponents": {"snapshot_every": decisions, "max_snapshots": NUM_SNAPSHOTS},
+        "workers": 2 if case == TWO_WORKERS else 1,
+        "save_every": 1e9,
+        "behaviour_cloning": {"agent": None},
+        "evaluation": {"every": 10**9, "games": 1, "opponents": ["random"]},
+    }
+    return parse_settings(given, "speed.training")
+
+
+def count_operations(settings: Settings) -> int:
+    """Return the floating-point operations of one forward pass of the network for one position."""
+    shapes = SHAPES[settings.network.kind](settings.network.hidden, settings.game.ledger)
+    per_musician = ("first.weight", "second.weight", "choice.weight")
+    return sum(
+        2 * int(np.prod(shape)) * (NUM_MUSICIANS if name in per_musician else 1)
+        for name, shape in shapes.items()
+        if len(shape) == 2 and name != "first.place"
+    )
+
+
+def measure_peak() -> float:
+    """Return the operations per second of a product of large matrices, on one thread."""
+    one, other = torch.rand(MATRIX_SIZE, MATRIX_SIZE), torch.rand(MATRIX_SIZE, MATRIX_SIZE)
+    seconds = []
+    for _ in range(10):
+        start = time.perf_counter()
+        one @ other
+        seconds.append(time.perf_counter() - start)
+    return 2 * MATRIX_SIZE**3 / min(seconds)
+
+
+# The new loop.
+
+
+class TimedTrainer(Trainer):
+    """Notes when updates begin, and counts the decisions of networks."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.times: list[float] = []
+        self.num_passes = 0
+
+    def _prepare_update(self) -> None:
+        super()._prepare_update()
+        self.times.append(time.perf_counter())
+
+    def count(self) -> None:
+        """Count the forward passes of all networks from now on."""
+        act, decide, pool = self.model.act, self.games.pool.decide, self.games.pool
+
+        def count_act(inputs: Any) -> Any:
+            self.num_passes += len(inputs.observation)
+            return act(inputs)
+
+        def count_decisions(positions: Positions, rows: Rows) -> Rows:
+            members = pool.member_at[rows, positions.states["player"][rows]]
+            self.num_passes += int((members > len(pool.settings.fixed)).sum())
+            return decide(positions, rows)
+
+        self.model.act = count_act  # type: ignore[method-assign]
+        pool.decide = count_decisions  # type: ignore[method-assign]
+
+
+def measure_workers(settings: Settings) -> Measured:
+    """Train for some updates, and time the last of them."""
+    with tempfile.TemporaryDirectory() as name, StopSignals() as signals, start_workers(settings, None) as group:
+        local = LocalRun(settings, RunFolder(name), signals)
+        trainer = TimedTrainer(settings, group, local)
+        trainer.count()
+        trainer.start()
+        trainer.train()
+        local.close()
+    durations = np.diff(trainer.times)[NUM_WARM_UP:]
+    decisions = trainer.games.num_games * settings.ppo.n_steps
+    passes = trainer.num_passes / (NUM_UPDATES * decisions)
+    return Measured(decisions * (settings.workers or 1) / statistics.median(durations), passes, measure_peak())
+
+
+# One learner in each game, with MaskablePPO's own loop.
+
+
+class PoolOpponents(Opponents):
+    """The pool of a training run, in which the learner's other seats are played by its current policy."""
+
+    def __init__(self, settings: Settings, model: SelfPlayPPO) -> None:
+        self.pool = OpponentPool(settings, settings.ppo.n_envs)
+        weights = export_weights(model.policy)
+        for number in range(NUM_SNAPSHOTS):
+            self.pool.add_snapshot(number, weights)
+        latest = PolicyAgent("latest", make_card(settings, {}), weights, seed=0)
+        self.agents = [latest, *self.pool.opponents()]
+
+    def decide(self, positions: Positions, rows: Rows, seats: Rows) -> Rows:
+        return decide_by(self.agents, self.pool.member_at[rows, positions.states["player"][rows]], positions, rows)
+
+    def begin(self, rows: Rows, seats: Rows, seeds: Rows) -> None:
+        self.pool.begin(rows, seeds)
+
+
+class OneSeatVecEnv(Symphony9VecEnv):
+    """The environment of stable-baselines3 with all 49 actions, as the network has them."""
+
+    def __init__(self, settings: Settings, opponents: Opponents) -> None:
+        super().__init__(settings.ppo.n_envs, opponents=opponents, **settings.game.options().as_keywords())
         self.action_space = spaces.Discrete(NUM_ACTIONS_DISCUSSION)
 
-    def action_masks(self) -> Any:
-        """Return the mask of all 49 actions."""
+    def action_masks(self) -> NDArray[np.int8]:
         mask = super().action_masks()
-        return np.pad(mask, (0, NUM_ACTIONS_DISCUSSION - len(mask)))
+        return np.pad(mask, ((0, 0), (0, NUM_ACTIONS_DISCUSSION - mask.shape[1])))
 
 
-class IdleCallback(BaseCallback):
-    """A callback that does nothing."""
+class TimedCallback(BaseCallback):
+    """Notes when rollouts begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    def _on_rollout_start(self) -> None:
+        self.times.append(time.perf_counter())
 
     def _on_step(self) -> bool:
         return True
 
 
-def make_settings(num_players: int, snapshot: Path) -> Settings:
-    """Return the settings of a training against snapshots and planners."""
-    fixed = {str(snapshot): 0.75, "planner": 0.25}
-    given = {
-        "num_threads": 1,
-        "game": {"num_players": num_players},
-        "opponents": {"latest": 0, "past": 0, "fixed": fixed, "same_kind": 0},
-        "ppo": {"n_steps": STEPS},
-    }
-    return parse_settings(given, "speed.training")
-
-
-def save_snapshot(num_players: int, folder: Path) -> Path:
-    """Save an untrained policy of the shipped size and return its path."""
-    settings = parse_settings({"game": {"num_players": num_players}}, "speed.training")
-    model = make_model(settings, SelfPlayVecEnv(settings, folder))
-    path = folder / "snapshot.safetensors"
-    save_policy(path, make_card(settings, {}), export_weights(model.policy))
-    return path
-
-
-def make_plain_env(settings: Settings, snapshot: Path) -> VecEnv:
-    """Return a vector environment of single-seat environments."""
-    opponents: Any = [str(snapshot)] * 3 + ["planner"]
-    options = settings.game.as_json()
-
-    def make_maker(number: int) -> Any:
-        names = [opponents[(number + index) % 4] for index in range(settings.game.num_players - 1)]
-        return lambda: WideSingleSeatEnv(opponents=names, **options)
-
-    return DummyVecEnv([make_maker(number) for number in range(PLAIN_ENVS)])
-
-
-def prepare(model: MaskablePPO) -> MaskablePPO:
-    """Set a model up for learning without output."""
-    model.set_logger(Logger(None, []))
-    model._setup_learn(10**9, IdleCallback(), reset_num_timesteps=True)
-    return model
-
-
-def measure_rollout(model: MaskablePPO) -> tuple[float, float]:
-    """Collect one rollout and update the network; return decisions per second of the rollout and of the whole."""
-    callback = IdleCallback()
-    callback.init_callback(model)
-    assert model.env is not None
-    start = time.perf_counter()
-    model.collect_rollouts(model.env, callback, model.rollout_buffer, model.n_steps)
-    collected = time.perf_counter()
-    model.train()
-    decisions = model.n_steps * model.n_envs
-    return decisions / (collected - start), decisions / (time.perf_counter() - start)
-
-
-def make_models(num_players: int, folder: Path) -> dict[str, MaskablePPO]:
-    """Return the learners to compare."""
-    snapshot = save_snapshot(num_players, folder)
-    settings = make_settings(num_players, snapshot)
+def measure_one_seat(settings: Settings) -> Measured:
+    """Train with MaskablePPO's own rollouts and updates, and time the last updates."""
     ppo = settings.ppo
-    ours, bound = SelfPlayVecEnv(settings, folder), FrozenVecEnv(settings, folder)
-    models = {"ours": prepare(make_model(settings, ours)), "bound": prepare(make_model(settings, bound))}
-    bound.record(STEPS)
-    small = settings.model_copy(update={"ppo": ppo.model_copy(update={"n_steps": STEPS * 32, "batch_size": 512})})
-    models["plain"] = prepare(make_model(small, make_plain_env(settings, snapshot)))  # type: ignore[arg-type]
-    return models
+    env = OneSeatVecEnv(settings, PoolOpponents(settings, SelfPlayPPO(settings, Group())))
+    model = MaskablePPO(
+        SelfPlayPolicy,
+        env,
+        n_steps=ppo.n_steps,
+        batch_size=ppo.batch_size,
+        n_epochs=ppo.n_epochs,
+        policy_kwargs={"network": settings.network, "ledger": settings.game.ledger},
+        device="cpu",
+    )
+    model.set_logger(Logger(None, []))
+    callback = TimedCallback()
+    decisions = ppo.n_envs * ppo.n_steps
+    model.learn(NUM_UPDATES * decisions, callback)
+    return Measured(decisions / statistics.median(np.diff(callback.times)[NUM_WARM_UP:]), 0.0, measure_peak())
 
 
-def measure(num_players: int, rounds: int, folder: Path) -> dict[str, Any]:
-    """Return the medians over rounds of the decisions per second, and of their ratios."""
-    models = make_models(num_players, folder)
-    rates: dict[str, Rates] = {kind: {name: [] for name in models} for kind in KINDS}
-    for _ in range(rounds):
-        for name, model in models.items():
-            for kind, rate in zip(KINDS, measure_rollout(model), strict=True):
-                rates[kind][name].append(rate)
-    return {
-        "num_players": num_players,
-        **{kind: {name: median_rate(rates[kind], name) for name in models} for kind in KINDS},
-        "rollout_to_plain": median_ratio(rates["rollout"], "ours", "plain"),
-        "whole_to_bound": median_ratio(rates["whole"], "ours", "bound"),
-    }
+# All of them.
+
+
+def measure_in_process(case: str, num_players: int) -> Measured:
+    """Measure a case in a new process."""
+    command = [sys.executable, "-m", "speed.training", "--case", case, "--num-players", str(num_players)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    return Measured(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def run_case(case: str, num_players: int) -> None:
+    """Measure a case in this process and print the result."""
+    if case != TWO_WORKERS:
+        pin_to_one_core()
+    settings = make_settings(num_players, case)
+    limit_threads(settings)
+    print(json.dumps(measure_one_seat(settings) if case == ONE_SEAT else measure_workers(settings)))
+
+
+def report(measured: dict[str, list[Measured]], num_players: int) -> str:
+    """Return the medians over rounds, and the ratios."""
+    rates: Rates = {case: [one.rate for one in rounds] for case, rounds in measured.items()}
+    settings = make_settings(num_players, ONE_WORKER)
+    one = measured[ONE_WORKER]
+    passes = statistics.median(each.forward_passes for each in one) + 3 * settings.ppo.n_epochs
+    peak = statistics.median(each.peak for each in one)
+    operations = count_operations(settings) * passes
+    bound = peak / operations
+    shares = [each.rate * operations / each.peak for each in one]
+    rows = [(case, f"{median_rate(rates, case):,.0f}") for case in rates]
+    return "\n".join(
+        [
+            format_table(("", "decisions/s"), [*rows, ("bound of one core", f"{bound:,.0f}")]),
+            "",
+            f"1 worker / one seat: {median_ratio(rates, ONE_WORKER, ONE_SEAT):.2f}"
+            f" (with as many epochs: {median_ratio(rates, SAME_EPOCHS, ONE_SEAT):.2f})",
+            f"2 workers / one seat: {median_ratio(rates, TWO_WORKERS, ONE_SEAT):.2f} (wanted: 2.5)",
+            f"2 workers / 1 worker: {median_ratio(rates, TWO_WORKERS, ONE_WORKER):.2f} (wanted: 1.8)",
+            f"1 worker / bound: {100 * statistics.median(shares):.0f} % (wanted: 50 %)",
+            f"bound: {peak / 1e9:.0f} GFLOP/s / {operations / 1e6:.2f} MFLOP per decision"
+            f" ({passes:.1f} forward passes of {count_operations(settings) / 1e6:.2f} MFLOP)",
+        ]
+    )
 
 
 def main() -> None:
@@ -190,20 +272,18 @@ def main() -> None:
     parser = Parser("python -m speed.training", __doc__)
     parser.add_argument("--num-players", type=int, default=4, choices=PLAYER_COUNTS, help="players (default: 4)")
     parser.add_argument("--rounds", type=positive_int, default=5, help="number of rounds (default: 5)")
-    parser.add_argument("--out", type=Path, help="folder for training.json (default: write no file)")
+    cases = (ONE_SEAT, SAME_EPOCHS, ONE_WORKER, TWO_WORKERS)
+    parser.add_argument("--case", choices=cases, help="measure only this, in this process")
     arguments = parser.parse_args()
-    pin_to_one_core()
-    threadpool_limits(1, user_api="blas")
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as name:
-        figures = measure(arguments.num_players, arguments.rounds, Path(name))
-    for kind in KINDS:
-        print(f"{kind:8}" + "".join(f"{name:>8} {figures[kind][name]:8,.0f}/s" for name in figures[kind]))
-    print(f"rollout: ours is {figures['rollout_to_plain']:.1f} times as fast as plain (target: 5)")
-    print(f"whole training: ours reaches {100 * figures['whole_to_bound']:.0f} % of the bound (target: 80 %)")
-    if arguments.out is not None:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "training.json").write_text(json.dumps(figures, indent=1) + "\n")
+    if arguments.case is not None:
+        run_case(arguments.case, arguments.num_players)
+        return
+    measured: dict[str, list[Measured]] = {case: [] for case in cases}
+    for number in range(arguments.rounds):
+        for case in cases:
+            measured[case].append(measure_in_process(case, arguments.num_players))
+        print(f"round {number + 1} of {arguments.rounds} done", file=sys.stderr, flush=True)
+    print(report(measured, arguments.num_players))
 
 
 if __name__ == "__main__":

@@ -83,8 +83,11 @@ class OpponentPool:
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         """Return the opponents' actions on these rows, on which the learner is not to decide."""
         members = self.member_at[rows, positions.states["player"][rows]]
-        opponents: list[Agent] = [*self._fixed, *(snapshot.agent for snapshot in self.snapshots)]
-        return decide_by(opponents, members - 1, positions, rows)
+        return decide_by(self.opponents(), members - 1, positions, rows)
+
+    def opponents(self) -> list[Agent]:
+        """Return all members but the learner."""
+        return [*self._fixed, *(snapshot.agent for snapshot in self.snapshots)]
 
     def end(self, rows: Rows, ranks: NDArray[np.float64]) -> None:
         """Update the moving averages of the opponents in the games that ended on these rows; a tie counts half."""
