@@ -71,6 +71,7 @@ class Trainer:
         self.best_mean_win_rate = counters.best_mean_win_rate
         self._start_time -= counters.seconds
         self.rows = list(counters.rows)
+        self.group.gather(None)  # all workers have read the file, which worker 0 may now replace
 
     def train(self) -> None:
         """Train until all steps are done or the user wants to stop."""
