@@ -184,6 +184,8 @@ def parse_checkpoint(data: bytes, path: Path) -> Checkpoint:
         settings = parse_settings_json(state["settings"], "its settings")
         counters = Counters.model_validate(json.loads(state["counters"]))
         check_rows(counters.rows, settings)
+        if len(state["workers"]) != settings.workers:
+            raise ValueError(f"invalid: has {len(state['workers'])} workers; its settings say {settings.workers}")
     except ValidationError as error:
         first = error.errors()[0]
         raise _invalid(path, f"invalid: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -223,7 +225,7 @@ def _restore(checkpoint: Checkpoint, model: SelfPlayPPO, games: SelfPlay) -> Non
 def _restore_worker(workers: tuple[Any, ...], model: SelfPlayPPO, games: SelfPlay, steps: int) -> None:
     """Restore this worker's games and random state, or begin new games if the number of workers has changed."""
     group = model.group
-    if not workers or not all(isinstance(worker, dict) for worker in workers):
+    if not all(isinstance(worker, dict) for worker in workers):
         raise ValueError("workers: needed: the state of each worker")
     if len(workers) != group.size:
         games.deal(steps)

@@ -173,8 +173,9 @@ class SelfPlay:
             value = step.decisions[3]
             delta = reward[seat] + gamma * next_value[seat] - value
             advantage = delta + gamma * gae_lambda * next_advantage[seat]
-            parts.append((advantage, is_followed[seat].copy()))
-            next_value[seat], next_advantage[seat], reward[seat] = value, advantage, 0
+            is_known = is_followed[seat]
+            parts.append((advantage, is_known))
+            next_value[seat], next_advantage[seat], reward[seat] = value, np.where(is_known, advantage, 0), 0
             is_followed[seat] = True
         return parts[::-1]
 

@@ -74,7 +74,6 @@ def _train(trainer: Trainer, local: LocalRun, checkpoint: Checkpoint | None, pro
             raise
     else:
         trainer.restore(checkpoint)
-        trainer.group.gather(None)  # all workers have read the file
         if problem:
             use_previous(local.folder.checkpoint, local.folder.previous, problem)
     trainer.train()

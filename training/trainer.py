@@ -71,6 +71,7 @@ class Trainer:
         self.best_mean_win_rate = counters.best_mean_win_rate
         self._start_time -= counters.seconds
         self.rows = list(counters.rows)
+        self.group.gather(None)  # all workers have read the file, which worker 0 may now replace
 
     def train(self) -> None:
         """Train until all steps are done or the user wants to stop."""
@@ -83,6 +84,7 @@ class Trainer:
             if self.stopped:
                 return
             rollout = self.games.collect(self.model, share)
+            self.group.average(torch.from_numpy(self.games.pool.ahead_rates))
             self.model.num_timesteps += share * self.group.size
             self.model.update(rollout)
             self.model.logger.dump(self.num_timesteps)
@@ -92,7 +94,6 @@ class Trainer:
         """Do what comes between two updates; every worker is here at the same number of steps."""
         self._show_progress()
         self._update_schedules()
-        self.group.average(torch.from_numpy(self.games.pool.ahead_rates))
         if self.num_timesteps >= self.next_snapshot:
             self.next_snapshot += self.settings.opponents.snapshot_every
             self.games.pool.add_snapshot(self.num_timesteps, export_weights(self.model.policy))

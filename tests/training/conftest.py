@@ -9,7 +9,8 @@ import pytest
 
 from tests.training.runs import SHORT, settings
 from training import train
-from training.checkpoints import RunFolder, read_checkpoint
+from training.checkpoints import read_checkpoint
+from training.run import RunFolder
 
 
 @pytest.fixture(scope="session")

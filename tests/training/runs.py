@@ -11,11 +11,12 @@ import pytest
 from symphony9_env import agents
 from symphony9_env.arguments import run
 from training import train
-from training.checkpoints import RunFolder
 from training.config import Settings, parse_settings
+from training.run import RunFolder
 
 TINY: dict[str, Any] = {
     "total_steps": 1024,
+    "workers": 1,
     "num_threads": 1,
     "game": {"num_players": 3},
     "network": {"hidden": [8, 8, 8]},

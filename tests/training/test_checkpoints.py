@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from tests.training.runs import read_tree, resume, same, steps
-from training.callbacks import TrainingCallback
-from training.checkpoints import FORMAT, InvalidCheckpointError, RunFolder, pack, read_checkpoint, unpack
+from training.checkpoints import FORMAT, InvalidCheckpointError, pack, read_checkpoint, unpack
+from training.run import RunFolder
+from training.trainer import Trainer
 
 
 def test_every_flipped_bit_is_noticed(short: RunFolder, tmp_path: Path) -> None:
@@ -60,14 +61,14 @@ def test_the_previous_checkpoint_replaces_a_damaged_one_before_the_next_save(
 ) -> None:
     """Otherwise the save would keep the damaged one as the previous one, and a kill in it would leave only that."""
     copied.checkpoint.write_bytes(b"")
-    save = TrainingCallback.save
+    save = Trainer.save
     found = []
 
-    def look_and_save(callback: TrainingCallback) -> None:
+    def look_and_save(trainer: Trainer) -> None:
         found.append(read_checkpoint(copied.checkpoint).counters.num_timesteps)
-        save(callback)
+        save(trainer)
 
-    monkeypatch.setattr(TrainingCallback, "save", look_and_save)
+    monkeypatch.setattr(Trainer, "save", look_and_save)
     status, error = resume(copied.path, capsys)
     assert status == 0, error
     assert found[0] == 256
@@ -87,7 +88,7 @@ def edit_json(key: str, change: Callable[[Any], object]) -> Callable[[dict[str, 
     """Return a function that changes the JSON data in one entry of a checkpoint."""
 
     def edit(state: dict[str, Any]) -> None:
-        holder = state["env"] if key == "pool" else state
+        holder = state["workers"][0] if key == "members" else state
         data = json.loads(holder[key])
         change(data)
         holder[key] = json.dumps(data)
@@ -97,6 +98,22 @@ def edit_json(key: str, change: Callable[[Any], object]) -> Callable[[dict[str, 
 
 def edit(**values: Any) -> Callable[[dict[str, Any]], object]:
     return lambda state: state.update(values)
+
+
+def edit_worker(**values: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda state: state["workers"][0].update(values)
+
+
+def edit_rate(rate: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda state: state["pool"].update(ahead_rates=(rate, *state["pool"]["ahead_rates"][1:]))
+
+
+def edit_snapshot(change: Callable[[Any, Any], Any]) -> Callable[[dict[str, Any]], object]:
+    def edit(state: dict[str, Any]) -> None:
+        first, *rest = state["pool"]["snapshots"]
+        state["pool"]["snapshots"] = (change(*first), *rest)
+
+    return edit
 
 
 def first_tensor(state: dict[str, Any]) -> torch.Tensor:
@@ -145,32 +162,58 @@ INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
     "an optimizer with negative squares": lambda state: state["optimizer"][0]["exp_avg_sq"].fill_(-1),
     "an optimizer with values that are not numbers": lambda state: state["optimizer"][0]["exp_avg"].fill_(float("nan")),
     "an optimizer that is a list": edit(optimizer=[]),
-    "a random state that is too short": edit(torch_rng=torch.zeros(10, dtype=torch.uint8)),
-    "an impossible random state": lambda state: state["torch_rng"].fill_(255),
-    "no random state of NumPy": edit(numpy_rng=()),
-    "a position outside NumPy's random state": lambda state: state.update(
-        numpy_rng=(state["numpy_rng"][0], 10**9, 0, 0.0)
+    "a slow copy that the settings do not have": edit(reference={"weight": torch.zeros(3)}),
+    "a slow copy that is a list": edit(reference=[]),
+    "no slow copy though the settings have one": edit_json("settings", lambda data: data["ppo"].update(kl_coef=0.1)),
+    "no workers": edit(workers=()),
+    "a worker that is no dictionary": edit(workers=(1,)),
+    "more workers than the settings say": lambda state: state.update(workers=state["workers"] * 2),
+    "settings with more workers": edit_json("settings", lambda data: data.update(workers=10**9)),
+    "settings without workers": edit_json("settings", lambda data: data.update(workers=None)),
+    "no random state": lambda state: state["workers"][0].pop("torch_rng"),
+    "a random state that is too short": edit_worker(torch_rng=torch.zeros(10, dtype=torch.uint8)),
+    "an impossible random state": lambda state: state["workers"][0]["torch_rng"].fill_(255),
+    "no games": lambda state: state["workers"][0].pop("games"),
+    "games that are none": edit_worker(games=b"games"),
+    "games as text": edit_worker(games="games"),
+    "members that are no JSON": edit_worker(members="["),
+    "members that are nested deeply": edit_worker(members="[" * 100_000),
+    "members that are no numbers": edit_worker(members='["a"]'),
+    "an unknown member in a game": edit_json("members", lambda data: data[0].__setitem__(0, 99)),
+    "a negative member in a game": edit_json("members", lambda data: data[0].__setitem__(0, -1)),
+    "half a member in a game": edit_json("members", lambda data: data[0].__setitem__(0, 0.5)),
+    "a game without the learner": edit_json("members", lambda data: data.__setitem__(0, [1, 1, 1])),
+    "members of too few games": edit_json("members", lambda data: data.pop()),
+    "members of too few seats": edit_json("members", lambda data: data[0].pop()),
+    "an empty pool": edit(pool={}),
+    "a pool that is a tuple": edit(pool=()),
+    "too few rates": lambda state: state["pool"].update(ahead_rates=state["pool"]["ahead_rates"][1:]),
+    "a rate above 1": edit_rate(2.0),
+    "a rate that is not a number": edit_rate(float("nan")),
+    "a rate as text": edit_rate("a"),
+    "a rate larger than a float": edit_rate(10**400),
+    "snapshots that are no tuple": lambda state: state["pool"].update(snapshots={}),
+    "more snapshots than the settings allow": lambda state: state["pool"].update(
+        snapshots=state["pool"]["snapshots"] * 3
     ),
-    "too few flags": edit(episode_starts=b"\0"),
-    "flags that are none": edit(episode_starts=b"\7" * 16),
-    "no games": edit(env={}),
-    "games that are none": lambda state: state["env"].update(games=b"games"),
-    "a pool that is no JSON": lambda state: state["env"].update(pool="{"),
-    "a pool without names": edit_json("pool", lambda data: data.pop("names")),
-    "a pool that is a list": lambda state: state["env"].update(pool="[]"),
-    "a snapshot in another folder": edit_json(
-        "pool", lambda data: (data["names"].append("../last"), data["hashes"].update({"../last": ""}))
+    "fewer snapshots than rates": lambda state: state["pool"].update(snapshots=()),
+    "a snapshot without weights": edit_snapshot(lambda number, weights: (number,)),
+    "a snapshot with the number of none": edit_snapshot(lambda number, weights: (-1, weights)),
+    "a snapshot with a name": edit_snapshot(lambda number, weights: ("../last", weights)),
+    "a snapshot that is a number": edit_snapshot(lambda number, weights: 1),
+    "a snapshot with a missing weight": edit_snapshot(lambda number, weights: (number, dict(list(weights.items())[1:]))),
+    "a snapshot with a weight of a wrong shape": edit_snapshot(
+        lambda number, weights: (number, {**weights, "value.bias": torch.zeros(2)})
     ),
-    "a snapshot without a file": edit_json(
-        "pool", lambda data: (data["names"].append("step-7"), data["hashes"].update({"step-7": ""}))
+    "a snapshot with a weight that is no tensor": edit_snapshot(
+        lambda number, weights: (number, {**weights, "value.bias": 1.0})
     ),
-    "another snapshot": edit_json("pool", lambda data: data["hashes"].update({"step-256": "0" * 64})),
-    "too few rates": edit_json("pool", lambda data: data["ahead_rates"].pop()),
-    "a rate above 1": edit_json("pool", lambda data: data.update(ahead_rates=[2.0] * len(data["ahead_rates"]))),
-    "a rate larger than a float": edit_json("pool", lambda data: data["ahead_rates"].__setitem__(0, 10**400)),
-    "an unknown opponent in a game": edit_json("pool", lambda data: data["member_at"][0].__setitem__(0, 99)),
-    "opponents of too few games": edit_json("pool", lambda data: data["member_at"].pop()),
-    "an unknown retired snapshot": edit_json("pool", lambda data: data.update(retired=["nobody"])),
+    "a snapshot with a weight that is not a number": edit_snapshot(
+        lambda number, weights: (number, {**weights, "value.bias": torch.full((1,), float("nan"))})
+    ),
+    "a snapshot with weights that overflow": edit_snapshot(
+        lambda number, weights: (number, {name: torch.full_like(values, 1e30) for name, values in weights.items()})
+    ),
 }
 
 
@@ -244,17 +287,3 @@ def test_a_checkpoint_that_is_not_in_the_format_is_not_unpacked(tmp_path: Path, 
     path.write_bytes(data)
     with pytest.raises(InvalidCheckpointError, match=r"can't be read \("):
         read_checkpoint(path)
-
-
-@pytest.mark.parametrize("is_missing", [True, False], ids=["missing", "damaged"])
-def test_a_snapshot_that_is_missing_or_damaged_is_named(
-    copied: RunFolder, capsys: pytest.CaptureFixture[str], is_missing: bool
-) -> None:
-    snapshot = copied.pool / "step-256.safetensors"
-    if is_missing:
-        snapshot.unlink()
-    else:
-        snapshot.write_bytes(b"")
-    status, error = resume(copied.path, capsys)
-    assert (status, error.count("\n")) == (2, 1)
-    assert str(snapshot) in error

@@ -10,8 +10,8 @@ import pytest
 from symphony9_env.arena.figures import STYLE
 from tests.training.runs import SHORT, settings
 from training import train
-from training.checkpoints import RunFolder
 from training.progress import plot_win_rates
+from training.run import RunFolder
 
 
 def test_progress_is_shown_as_lines_if_there_is_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,10 +23,10 @@ from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.training.runs import TINY, same, settings, steps, weights
 from training import train
-from training.callbacks import TrainingCallback
-from training.checkpoints import Checkpoint, RunFolder, pack, read_checkpoint
-from training.stopping import StopSignals
-from training.vec_env import SelfPlayVecEnv
+from training.checkpoints import Checkpoint, pack, read_checkpoint
+from training.group import Group
+from training.ppo import SelfPlayPPO
+from training.run import LocalRun, RunFolder
 
 ROOT = Path(__file__).parent.parent.parent
 LEARNING_STEPS = 80_000
@@ -54,7 +54,9 @@ def test_a_run_writes_policies_a_curve_and_progress(straight: RunFolder) -> None
     assert agents.load_policy(straight.last)[0].training["steps"] == 1024
     assert straight.curve.read_bytes().startswith(b"\x89PNG")
     assert steps(straight) == ["0.0", "512.0", "1024.0"]
-    assert len(list(straight.pool.glob("*.safetensors"))) == 3
+    snapshots = read_checkpoint(straight.checkpoint).state["pool"]["snapshots"]
+    assert len(snapshots) == 2
+    assert {number for number, _ in snapshots} < {256, 512, 768}
     assert list((straight.path / "tensorboard").glob("events*"))
 
 
@@ -71,14 +73,14 @@ def test_stopping_and_resuming_changes_nothing(
     straight: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:
     folder = RunFolder(tmp_path / "stopped")
-    on_rollout_start = TrainingCallback._on_rollout_start
+    show = LocalRun.show
 
-    def stop(self: TrainingCallback) -> None:
-        self.signals.received = signal.SIGINT if self.num_timesteps >= stop_at else None
-        on_rollout_start(self)
+    def stop(run: LocalRun, done: int, notes: Any) -> None:
+        run.signals.received = signal.SIGINT if done >= stop_at else None
+        show(run, done, notes)
 
     with monkeypatch.context() as patched:
-        patched.setattr(TrainingCallback, "_on_rollout_start", stop)
+        patched.setattr(LocalRun, "show", stop)
         assert train.train(settings(), folder).stopped
     checkpoint = read_checkpoint(folder.checkpoint)
     assert checkpoint.counters.num_timesteps == stop_at
@@ -87,20 +89,6 @@ def test_stopping_and_resuming_changes_nothing(
     train.train(settings(), folder, checkpoint)
     assert same(straight.last, folder.last)
     assert steps(folder) == steps(straight)
-
-
-def test_a_run_that_is_interrupted_while_it_checks_for_a_stop_saves_before_it_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reads = iter([None] * 3)
-
-    def read(self: StopSignals) -> int | None:
-        return next(reads, signal.SIGINT)
-
-    monkeypatch.setattr(StopSignals, "received", property(read, lambda self, value: None), raising=False)
-    stopped = train.train(settings(), RunFolder(tmp_path / "interrupted"))
-    assert stopped.stopped
-    assert stopped.num_timesteps - stopped.saved_steps == 16  # one step of every game, after which the run stops
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
@@ -179,6 +167,9 @@ def test_bad_input_is_one_line(straight: RunFolder, tmp_path: Path, capsys: pyte
         (["--resume", str(tmp_path / "damaged")], "do not match its hash; there is no previous.pt"),
         (["--resume", str(tmp_path / "foreign")], "not a checkpoint in the format"),
         (["--resume", str(straight.path), "seed=3"], "cannot be combined with"),
+        (["--resume", str(straight.path), "--out", str(tmp_path)], "cannot be combined with"),
+        (["--resume", str(straight.path), "workers=0"], "workers=0; allowed: a whole number from 1 up"),
+        (["--resume", str(straight.path), "workers=many"], "workers=many; allowed: a whole number from 1 up"),
     ):
         assert run("train", lambda given=given: train.main(given)) == 2  # type: ignore[misc]
         error = capsys.readouterr().err
@@ -186,14 +177,14 @@ def test_bad_input_is_one_line(straight: RunFolder, tmp_path: Path, capsys: pyte
         assert error.count("\n") == 1
 
 
-def test_a_run_can_start_from_a_saved_policy(straight: RunFolder, tmp_path: Path) -> None:
-    model: Any = train.make_model(settings(start_from=str(straight.last)), SelfPlayVecEnv(settings(), tmp_path))
+def test_a_run_can_start_from_a_saved_policy(straight: RunFolder) -> None:
+    model: Any = SelfPlayPPO(settings(start_from=str(straight.last)), Group())
     assert np.array_equal(
         model.policy.mlp_extractor.weights["first_weight"].detach().numpy(), weights(straight.last)["first.weight"]
     )
     other = settings(start_from=str(straight.last), network={"hidden": [9, 9, 9]})
     with pytest.raises(ValueError, match="differs from this run"):
-        train.make_model(other, SelfPlayVecEnv(other, tmp_path))
+        SelfPlayPPO(other, Group())
 
 
 def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from symphony9_env.agents import Card
 from symphony9_env.arguments import Terminated, run
 from tests.training.runs import SHORT, TINY, resume, same, settings, steps
-from training import progress, train
-from training.checkpoints import RunFolder
+from training import progress, train, trainer
+from training.config import Settings
+from training.run import RunFolder
 from training.stopping import StopSignals
 
 
@@ -54,11 +56,11 @@ def test_a_signal_during_an_evaluation_saves_at_once(
     folder = RunFolder(tiny[-1])
     evaluate = progress.evaluate
 
-    def stop(chosen: Any, num_steps: int, *rest: Any) -> progress.Row:
-        if num_steps == (512 if is_last else 0):
+    def stop(chosen: Settings, card: Card, *rest: Any) -> progress.Parts:
+        if card.training["steps"] == (512 if is_last else 0):
             signal.raise_signal(number)
             pytest.fail("the evaluation went on")
-        return evaluate(chosen, num_steps, *rest)
+        return evaluate(chosen, card, *rest)
 
     with monkeypatch.context() as patched:
         patched.setattr(progress, "evaluate", stop)
@@ -79,9 +81,9 @@ def test_a_signal_during_behaviour_cloning_stops_at_once(
         signal.raise_signal(number)
         pytest.fail("behaviour cloning went on")
 
-    monkeypatch.setattr(train, "clone_behaviour", stop)
+    monkeypatch.setattr(trainer, "clone_behaviour", stop)
     assert run("train", lambda: train.main([*tiny, "behaviour_cloning.agent=greedy"])) == STATUS[number]
-    assert capsys.readouterr().err.endswith("stopped during behaviour cloning; nothing was saved\n")
+    assert capsys.readouterr().err.endswith("stopped before the first update; nothing was saved\n")
     monkeypatch.undo()
     train.main(tiny)  # the folder can be used again
 
