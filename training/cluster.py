@@ -13,17 +13,20 @@ import logging
 import math
 import os
 import socket
+import struct
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import ray
 import ray.train
 from ray.train.torch import TorchConfig, TorchTrainer
+from ray.train.torch.config import _TorchBackend
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from training.checkpoints import Checkpoint, parse_checkpoint, unpack, use_previous
@@ -35,10 +38,43 @@ from training.trainer import Trainer
 from training.workers import TIMEOUT, choose_backend, choose_device, limit_threads, uses_gpu
 
 CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_env", "training")]
+SIOCGIFADDR: Final = 0x8915  # asks Linux for the address of an interface
 CONNECT_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.5  # between two looks at what the workers have to show
 RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined the cluster
 PATIENCE_SECONDS: Final = 20.0  # until the user is told that there are no workers yet
+
+
+class _Backend(_TorchBackend):
+    """Ray's set-up of PyTorch's process group, after each worker has chosen its network interface."""
+
+    def on_start(self, worker_group: Any, backend_config: Any) -> None:
+        worker_group.execute(choose_interface)
+        super().on_start(worker_group, backend_config)
+
+
+@dataclass
+class InterfaceTorchConfig(TorchConfig):
+    """Ray's configuration of PyTorch, with the interfaces that Ray itself uses."""
+
+    @property
+    def backend_cls(self) -> type[_TorchBackend]:
+        return _Backend
+
+
+def choose_interface() -> None:
+    """Let gloo use the interface that has Ray's address of this machine.
+
+    By default it uses the address of the host name, which on many machines is that of the loopback interface.
+    """
+    import fcntl  # not on Windows
+
+    own = ray.util.get_node_ip_address()
+    for _, name in socket.if_nameindex():
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query:
+            answer = fcntl.ioctl(query.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            if socket.inet_ntoa(answer[20:24]) == own:
+                os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
 
 @ray.remote(num_cpus=0)
@@ -207,7 +243,7 @@ def make_trainer(settings: Settings, keeper: Any, storage: str) -> TorchTrainer:
     return TorchTrainer(
         run_worker,
         train_loop_config={"settings": settings.model_dump_json(), "keeper": keeper},
-        torch_config=TorchConfig(backend=choose_backend(settings), timeout_s=int(TIMEOUT.total_seconds())),
+        torch_config=InterfaceTorchConfig(backend=choose_backend(settings), timeout_s=int(TIMEOUT.total_seconds())),
         scaling_config=ray.train.ScalingConfig(
             num_workers=(1, workers),
             use_gpu=uses_gpu(settings),
