@@ -209,7 +209,9 @@ def test_actions_are_drawn_with_the_probabilities_of_the_policy() -> None:
     one = games.encoder.encode(games.batch.states, np.zeros(20_000, np.int64))
     actions, log_prob, _ = model.act(one)
     with torch.no_grad():
-        evaluation = model.policy.evaluate_positions(*(torch.from_numpy(part[:1]) for part in one[:2] if part is not None))
+        evaluation = model.policy.evaluate_positions(
+            *(torch.from_numpy(part[:1]) for part in one[:2] if part is not None)
+        )
     probabilities = evaluation.log_probs[0].exp().numpy()
     counts = np.bincount(actions, minlength=len(probabilities))
     assert (np.abs(counts - 20_000 * probabilities) <= 4.5 * np.sqrt(20_000 * probabilities)).all()
