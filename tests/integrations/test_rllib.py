@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,6 @@ pytest.importorskip("ray")
 
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
-from examples import rllib_selfplay
 from symphony9_env import actions, records, symphony9_v0
 from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
 from tests.scenarios import scores
@@ -24,6 +25,7 @@ pytestmark = [
 ]
 
 
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "rllib_selfplay.py"
 RECORDS = sorted((Path(__file__).parent.parent / "records").glob("*.json"))
 
 
@@ -105,7 +107,14 @@ def test_misuse_is_told() -> None:
 # The example.
 
 
-def test_every_decision_of_every_game_comes_once_with_its_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def example() -> SimpleNamespace:
+    return SimpleNamespace(**runpy.run_path(str(EXAMPLE)))
+
+
+def test_every_decision_of_every_game_comes_once_with_its_reward(
+    example: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """RLlib loses some where it cuts a game (`batch_mode`), repeats deals in each round, and shares them: seeds."""
     ends: dict[str, tuple[dict[str, Any], dict[str, float]]] = {}
     step = Symphony9MultiAgentEnv.step
@@ -117,7 +126,7 @@ def test_every_decision_of_every_game_comes_once_with_its_reward(monkeypatch: py
         return result
 
     monkeypatch.setattr(Symphony9MultiAgentEnv, "step", watched)
-    config = rllib_selfplay.make_config(num_players=3, num_runners=0, seed=0).env_runners(num_envs_per_env_runner=4)
+    config = example.make_config(num_players=3, num_runners=0, seed=0).env_runners(num_envs_per_env_runner=4)
     seats: set[str] = set()
     num_games = 0
     for number in (1, 2):
@@ -140,7 +149,7 @@ def test_every_decision_of_every_game_comes_once_with_its_reward(monkeypatch: py
     assert seats == {"player_0", "player_1", "player_2"}
 
 
-def test_the_example_learns_a_policy_that_keeps_to_the_mask() -> None:
-    result = rllib_selfplay.main(["--steps", "500", "--games", "4"])
+def test_the_example_learns_a_policy_that_keeps_to_the_mask(example: SimpleNamespace) -> None:
+    result = example.main(["--steps", "500", "--games", "4"])
     assert result.steps >= 500
     assert 0 <= result.win_rate <= 1

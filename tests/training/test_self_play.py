@@ -149,10 +149,10 @@ def test_the_rewards_of_a_game_are_the_win_and_shaped_points(shaping: float) -> 
     advantages = dict(zip(expected, rollout.advantage.tolist(), strict=True))
     finished = set()
     for time, moment in enumerate(games.moments):
-        for row, seat in zip(*moment.step[:2], strict=True):
+        for row, seat in zip(moment.step.rows.tolist(), moment.step.seats.tolist(), strict=True):
             if (time, row) in advantages:
                 received.setdefault((row, number[row], seat), []).append(advantages[time, row])
-        finished |= {(row, number[row]) for row in np.flatnonzero(moment.step.ended)}
+        finished |= {(row, number[row]) for row in np.flatnonzero(moment.step.ended).tolist()}
         number[moment.step.ended] += 1
     first = {key: values[0] for key, values in received.items() if key[:2] in finished}
     assert len(first) > 20
