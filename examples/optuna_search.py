@@ -17,14 +17,15 @@ from typing import Any
 
 import optuna
 
-from training.checkpoints import RunFolder
 from training.config import parse_settings
+from training.run import RunFolder
 from training.train import train
 
 
 def make_settings(learning_rate: float, steps: int) -> dict[str, Any]:
     return {
         "total_steps": steps,
+        "workers": 1,
         "num_threads": 1,
         "game": {"num_players": 2},
         "network": {"kind": "mlp", "hidden": [64, 64]},
@@ -46,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> optuna.Study:
         learning_rate = trial.suggest_float("learning_rate", 1e-4, 3e-3, log=True)
         with tempfile.TemporaryDirectory() as folder:
             settings = parse_settings(make_settings(learning_rate, args.steps), "the trial's settings")
-            callback = train(settings, RunFolder(Path(folder) / "run"))
-        return callback.rows[-1]["random"]
+            outcome = train(settings, RunFolder(Path(folder) / "run"))
+        return outcome.rows[-1]["random"]
 
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=args.seed))
     study.optimize(objective, n_trials=args.trials)

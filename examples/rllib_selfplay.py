@@ -5,8 +5,8 @@
 
 A step is one decision. Three settings matter for this game: `complete_episodes` (a game cut in the middle loses the
 pending rewards of the waiting seats), `FreshDealsEnv` (otherwise every batch has the same deals), and
-`disable_env_checking` (RLlib's check ignores the mask). `python -m training.train` adds a pool of past policies as
-opponents, checkpoints, and policies that can play in tournaments.
+`disable_env_checking` (RLlib's check ignores the mask). `python -m training.train` is faster, also on many machines,
+and its policies can play in tournaments.
 """
 
 from __future__ import annotations

@@ -15,23 +15,25 @@ from fuzz.agent_targets import sandbox
 from fuzz.file_targets import mutate_save
 from fuzz.mutations import VALUES, mutate_arrays, mutate_bytes, mutate_json
 from fuzz.target import Harness, Target, must_work
-from training.checkpoints import RunFolder, pack, read_checkpoint, restore_checkpoint, unpack
+from training.checkpoints import pack, read_checkpoint, restore_checkpoint, unpack
 from training.config import parse_settings
-from training.network import export_weights, make_card
-from training.train import make_model, train
-from training.vec_env import SelfPlayVecEnv
+from training.group import Group
+from training.ppo import SelfPlayPPO
+from training.run import RunFolder, make_logger
+from training.self_play import SelfPlay
+from training.train import train
 
 _SETTINGS: Final[dict[str, Any]] = {
     "total_steps": 64,
+    "workers": 1,
     "num_threads": 1,
     "game": {"num_players": 2},
     "network": {"hidden": [4, 4, 4]},
-    "ppo": {"n_envs": 4, "n_steps": 8, "batch_size": 32, "n_epochs": 1},
+    "ppo": {"n_envs": 4, "n_steps": 8, "batch_size": 32, "n_epochs": 1, "kl_coef": 0.1},
     "opponents": {"snapshot_every": 32, "fixed": {"random": 1.0}},
     "evaluation": {"every": 64, "games": 4, "opponents": ["random"]},
     "behaviour_cloning": {"agent": None},
 }
-_SEAT_BYTES: Final = 3 * 8 * _SETTINGS["ppo"]["n_envs"]  # before the games in a save of the vector environment
 
 
 def _change(value: Any, rng: Random) -> Any:
@@ -49,10 +51,8 @@ def _change(value: Any, rng: Random) -> Any:
         case torch.Tensor():
             changed = mutate_arrays({"": value.numpy()}, rng).get("", np.zeros(1))
             return torch.from_numpy(np.ascontiguousarray(changed)) if changed.dtype != np.uint64 else None
-        case bytes() if value[_SEAT_BYTES + 8 : _SEAT_BYTES + 9] == b"{":
-            return value[:_SEAT_BYTES] + mutate_save(value[_SEAT_BYTES:], rng)
-        case bytes():
-            return mutate_bytes(value, rng)
+        case bytes():  # the games
+            return mutate_save(value, rng)
         case str():
             return mutate_json(value.encode(), rng).decode("utf-8", "replace")
     return rng.choice(VALUES)
@@ -77,13 +77,12 @@ def _open(folder: Path) -> Iterator[Harness]:
         checkpoint = read_checkpoint(path)
         if checkpoint.settings != settings:  # a run of another size
             return
-        with closing(SelfPlayVecEnv(settings, run.pool)) as env:
-            model = make_model(settings, env)
-            restore_checkpoint(checkpoint, model, env)
+        with closing(SelfPlay(settings, Group())) as games:
+            model = SelfPlayPPO(settings, Group())
+            restore_checkpoint(checkpoint, model, games)
             with must_work():
-                env.pool.set_latest(make_card(settings, {}), export_weights(model.policy))
-                for _ in range(10):
-                    env.step(env.action_masks().argmax(axis=1))
+                model.set_logger(make_logger(None))
+                model.update(games.collect(model, 32))
 
     with sandbox():
         train(settings, run)

@@ -26,7 +26,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr
-from functools import partial
 from io import StringIO
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,9 +39,10 @@ from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.options import Variant
 from tools.disk_images import copy_image, make_image, mount, repair
 from training import train
-from training.callbacks import TrainingCallback
-from training.checkpoints import RunFolder, resume
+from training.checkpoints import read_checkpoint, resume
 from training.config import parse_settings
+from training.run import LocalRun, Outcome, RunFolder
+from training.trainer import Trainer
 
 IMAGE_SIZE: Final = "200M"
 CUTS_PER_RUN: Final = 10  # then a new run begins in an empty folder
@@ -64,6 +64,7 @@ class Scenario(NamedTuple):
 
 TINY_RUN: Final[dict[str, Any]] = {
     "total_steps": 10**9,
+    "workers": 1,
     "num_threads": 1,
     "save_every": 0.01,
     "game": {"num_players": 3},
@@ -77,34 +78,39 @@ TINY_RUN: Final[dict[str, Any]] = {
 
 def work_on_training(folder: Path, report: Report) -> None:
     """Train, and report the steps of every checkpoint."""
-    save = TrainingCallback.save
+    save = Trainer.save
 
-    def save_and_report(callback: TrainingCallback) -> None:
-        save(callback)
-        report(callback.saved_steps)
+    def save_and_report(trainer: Trainer) -> None:
+        save(trainer)
+        report(trainer.saved_steps)
 
-    TrainingCallback.save = save_and_report  # type: ignore[assignment,method-assign]
+    Trainer.save = save_and_report  # type: ignore[assignment,method-assign]
     train.train(parse_settings(TINY_RUN, "power cuts"), RunFolder(folder / "run"))
 
 
 def check_training(folder: Path, saved: int | None) -> str:
     """Resume the run for one update."""
     run = RunFolder(folder / "run")
-    save, started = TrainingCallback.save, []
+    save, started = Trainer.save, []
 
-    def save_and_stop(callback: TrainingCallback) -> None:
-        started.append(callback.num_timesteps)
-        save(callback)
-        callback.signals.received = signal.SIGINT  # stops after the next update
+    def save_and_stop(trainer: Trainer) -> None:
+        started.append(trainer.num_timesteps)
+        save(trainer)
+        assert isinstance(trainer.run, LocalRun)
+        trainer.run.signals.received = signal.SIGINT  # stops after the next update
 
-    TrainingCallback.save = save_and_stop  # type: ignore[assignment,method-assign]
-    resume(run.checkpoint, run.previous, partial(train.train_from, run))
+    def continue_from(path: Path, problem: str) -> Outcome:
+        checkpoint = read_checkpoint(path)
+        return train.train(checkpoint.settings, run, checkpoint, problem)
+
+    Trainer.save = save_and_stop  # type: ignore[assignment,method-assign]
+    resume(run.checkpoint, run.previous, continue_from)
     if saved is not None and started[0] < saved:
         return f"resumed after {started[0]} steps; {saved} were saved"
     steps = [line.split(",")[0] for line in run.progress.read_text(encoding="utf-8").splitlines()]
     if len(set(steps)) < len(steps):
         return "progress.csv has a row twice"
-    for path in (run.best, run.last, *run.pool.glob("*.safetensors")):
+    for path in (run.best, run.last):
         load_policy(path)
     return ""
 

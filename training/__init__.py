@@ -12,6 +12,9 @@ def _say_that_nothing_was_saved(number: int, _frame: FrameType | None) -> None:
 
 
 # While `python -m training.…` imports this package and the libraries it needs, which takes some seconds, Ctrl-C ends it
-# in one line; `training.stopping.StopSignals` takes over when the run begins.
-if sys.argv[0] == "-m" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+# in one line; `training.stopping.StopSignals` takes over when the run begins. Signals are not for workers other than 0.
+if sys.argv[0] == "-m" and sys.orig_argv[-1] == "training.workers":
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)
+elif sys.argv[0] == "-m" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _say_that_nothing_was_saved)

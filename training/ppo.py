@@ -206,6 +206,11 @@ class SelfPlayPPO(MaskablePPO):
         inputs = (self.encode(rollout.states, rows) for rows in parts)
         return torch.cat([self.reference.evaluate_positions(*each).log_probs for each in inputs])
 
+    def reset_reference(self) -> None:
+        """Let the slow copy begin as the current policy."""
+        if self.reference is not None:
+            self.reference.load_state_dict(self.policy.state_dict())
+
     @torch.no_grad()
     def _move_reference(self) -> None:
         if self.reference is not None:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from importlib.util import find_spec
 from io import FileIO
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -108,6 +109,7 @@ class LocalRun:
         self._progress: Progress | None = None
         self._shown = 0
         self._settings = settings
+        check_log(settings)
         self._writers: list[KVWriter] | None = None  # made when something is logged
 
     def write(self, name: str, contents: bytes, previous: str | None = None) -> None:
@@ -168,10 +170,8 @@ class WandbOutput(KVWriter):
     """stable-baselines3's output format for Weights & Biases."""
 
     def __init__(self, project: str, settings: Settings, folder: RunFolder) -> None:
-        try:
-            import wandb
-        except ModuleNotFoundError:
-            raise ValueError(f"wandb={project}: Weights & Biases is not installed; pip install wandb") from None
+        import wandb
+
         self._run = wandb.init(
             project=project, name=folder.path.name, dir=str(folder.path), config=settings.model_dump(mode="json")
         )
@@ -181,6 +181,12 @@ class WandbOutput(KVWriter):
 
     def close(self) -> None:
         self._run.finish()
+
+
+def check_log(settings: Settings) -> None:
+    """Raise a ValueError if what the settings want for the log is not installed."""
+    if settings.wandb is not None and find_spec("wandb") is None:
+        raise ValueError(f"wandb={settings.wandb}: Weights & Biases is not installed; pip install wandb")
 
 
 def make_writers(settings: Settings, folder: RunFolder) -> list[KVWriter]:

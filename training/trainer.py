@@ -59,6 +59,7 @@ class Trainer:
         """Begin a new run: clone an agent's behaviour, unless that is switched off, and deal the games."""
         if self.settings.start_from is None and self.settings.behaviour_cloning.agent is not None:
             clone_behaviour(self.model, self.settings, self.run)
+            self.model.reset_reference()
         self.games.deal()
 
     def restore(self, checkpoint: Checkpoint) -> None:

@@ -23,13 +23,17 @@ from typing import Any, Final
 import torch
 from threadpoolctl import threadpool_limits
 from torch import distributed
+from torch.distributed import distributed_c10d
 
 from training.config import Settings, parse_settings_json
 from training.group import DistributedGroup, Group
 
 TIMEOUT: Final = timedelta(hours=1)  # for a worker that does not answer: agents outside this package can be slow
+JOIN_TIMEOUT: Final = timedelta(minutes=1)  # for workers that are ready to find each other
 END_SECONDS: Final = 10.0  # for a worker that was lost to end, so that the reason is known
-FAILED: Final = 2  # exit status of a worker that has told the reason
+FAILED: Final = 2  # exit status of a worker that has told what was wrong
+READY: Final = "ready\n"  # what a worker says before it joins the others
+LOST: Final = 3  # exit status of a worker that has told how it lost the others
 LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}
 
 
@@ -95,7 +99,7 @@ def limit_threads(settings: Settings) -> None:
 def start_workers(settings: Settings, checkpoint: Path | None) -> Iterator[Group]:
     """Start all workers but this one, and yield the group; `settings.workers` must be set.
 
-    If one of them fails, raise a ValueError that says why.
+    If one of them fails, raise a ValueError that says why; if one is lost, a ConnectionError.
     """
     size = settings.workers or 1
     if size == 1:
@@ -109,11 +113,12 @@ def start_workers(settings: Settings, checkpoint: Path | None) -> Iterator[Group
         ]
         processes = [_start(task) for task in tasks]
         try:
+            _wait_until_ready(processes)
             group = join_group(settings, 0, size, store)
             yield group
             group.close()
         except RuntimeError as error:
-            raise ValueError(_describe_loss(processes, error)) from None
+            raise _explain_loss(processes, error) from None
         finally:
             _end(processes)
             if distributed.is_initialized():
@@ -129,6 +134,7 @@ def _start(task: Task) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
         env=variables,
+        start_new_session=True,  # Ctrl-C on a terminal is for worker 0
     )
     assert process.stdin is not None
     with suppress(BrokenPipeError):
@@ -137,13 +143,23 @@ def _start(task: Task) -> subprocess.Popen[str]:
     return process
 
 
+def _wait_until_ready(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Wait until all workers can join the group: those that joined before would wait for one that has ended."""
+    for process in processes:
+        assert process.stdout is not None
+        answer = process.stdout.readline()
+        if answer != READY:
+            raise ValueError(json.loads(answer)) if answer else RuntimeError("a worker ended before it was ready")
+
+
 def join_group(settings: Settings, rank: int, size: int, store: str) -> DistributedGroup:
     """Join the group of all workers on this machine. They listen on the loopback interface only."""
     shared = distributed.FileStore(store, size)  # type: ignore[attr-defined]
     with _set_variable("GLOO_SOCKET_IFNAME", LOOPBACK.get(sys.platform, "")):
         distributed.init_process_group(
-            choose_backend(settings), store=shared, rank=rank, world_size=size, timeout=TIMEOUT
+            choose_backend(settings), store=shared, rank=rank, world_size=size, timeout=JOIN_TIMEOUT
         )
+    distributed_c10d._set_pg_timeout(TIMEOUT)
     return DistributedGroup()
 
 
@@ -161,20 +177,27 @@ def _set_variable(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _describe_loss(processes: Sequence[subprocess.Popen[str]], error: RuntimeError) -> str:
-    """Return why the workers can't go on, for an error message."""
+def _explain_loss(processes: Sequence[subprocess.Popen[str]], error: RuntimeError) -> Exception:
+    """Return why the workers can't go on, as an exception."""
+    told: dict[int, str] = {}  # by exit status; of workers that say the same the first
+    ended: list[str] = []
     for rank, process in enumerate(processes, start=1):
         with suppress(subprocess.TimeoutExpired):
             status = process.wait(END_SECONDS if rank == 1 else 0.1)
             assert process.stdout is not None
-            if status == FAILED:
-                return str(json.loads(process.stdout.read().splitlines()[-1]))
-    lost = [
-        f"worker {rank} ({describe_status(process.returncode)})"
-        for rank, process in enumerate(processes, start=1)
-        if process.returncode
-    ]
-    return f"lost {', '.join(lost)}" if lost else f"the workers lost each other ({str(error).splitlines()[0][:200]})"
+            if status in (FAILED, LOST):
+                told.setdefault(status, json.loads(process.stdout.readline()))
+            elif status:
+                ended.append(f"worker {rank} ({describe_status(status)})")
+    if FAILED in told:
+        return ValueError(told[FAILED])
+    if ended:
+        return ConnectionError(f"lost {', '.join(ended)}")
+    return ConnectionError(f"the workers lost each other ({told.get(LOST) or _shorten(error)})")
+
+
+def _shorten(error: RuntimeError) -> str:
+    return str(error).splitlines()[0][:200]
 
 
 def describe_status(status: int) -> str:
@@ -200,17 +223,19 @@ def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def _end_with_input() -> None:
-    sys.stdin.read()
+    while os.read(0, 4096):  # not through `sys.stdin`, whose lock the interpreter needs when it exits
+        pass
     os._exit(1)
 
 
-def run_worker(task: Task) -> None:
-    """Train as one of the workers other than worker 0."""
+def run_worker(task: Task, answers: int) -> None:
+    """Train as one of the workers other than worker 0; say on the file `answers` when it is ready."""
     from training.checkpoints import read_checkpoint
     from training.trainer import Trainer
 
     settings = parse_settings_json(task.settings, "the settings")
     limit_threads(settings)
+    os.write(answers, READY.encode())
     group = join_group(settings, task.rank, task.size, task.store)
     trainer = Trainer(settings, group, None, choose_device(settings, task.rank))
     try:
@@ -226,21 +251,23 @@ def run_worker(task: Task) -> None:
 
 def main() -> int:
     """Run a worker; tell worker 0 on standard output why it failed, if it did."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what an agent prints must not fill the pipe, which worker 0 reads at the end only
     task: dict[str, Any] = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        run_worker(Task(**task))
+        run_worker(Task(**task), answers)
     except ValueError as error:
-        print(json.dumps(str(error)), flush=True)
-        return FAILED
+        status, reason = FAILED, str(error)
     except RuntimeError as error:
         if not distributed.is_initialized():
             raise
-        print(f"worker {task['rank']}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
-        return 1
-    return 0
+        status, reason = LOST, f"worker {task['rank']}: {_shorten(error)}"
+    else:
+        return 0
+    with suppress(BrokenPipeError):
+        os.write(answers, json.dumps(reason).encode() + b"\n")
+    return status
 
 
 if __name__ == "__main__":

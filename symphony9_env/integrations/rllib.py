@@ -4,7 +4,7 @@
     PPOConfig().environment(Symphony9MultiAgentEnv, env_config={"num_players": 3}, disable_env_checking=True)
 
 Only the seat to decide has an observation. RLlib's own check of environments samples actions without the mask, so it
-must be turned off; `training/rllib_modules.py` has a module that respects the mask.
+must be turned off; examples/rllib_selfplay.py trains with a module that respects the mask.
 """
 
 from __future__ import annotations

@@ -201,7 +201,9 @@ INVALID: dict[str, Callable[[dict[str, Any]], object]] = {
     "a snapshot with the number of none": edit_snapshot(lambda number, weights: (-1, weights)),
     "a snapshot with a name": edit_snapshot(lambda number, weights: ("../last", weights)),
     "a snapshot that is a number": edit_snapshot(lambda number, weights: 1),
-    "a snapshot with a missing weight": edit_snapshot(lambda number, weights: (number, dict(list(weights.items())[1:]))),
+    "a snapshot with a missing weight": edit_snapshot(
+        lambda number, weights: (number, dict(list(weights.items())[1:]))
+    ),
     "a snapshot with a weight of a wrong shape": edit_snapshot(
         lambda number, weights: (number, {**weights, "value.bias": torch.zeros(2)})
     ),

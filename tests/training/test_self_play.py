@@ -149,10 +149,10 @@ def test_the_rewards_of_a_game_are_the_win_and_shaped_points(shaping: float) -> 
     advantages = dict(zip(expected, rollout.advantage.tolist(), strict=True))
     finished = set()
     for time, moment in enumerate(games.moments):
-        for row, seat in zip(*moment.step[:2], strict=True):
+        for row, seat in zip(moment.step.rows.tolist(), moment.step.seats.tolist(), strict=True):
             if (time, row) in advantages:
                 received.setdefault((row, number[row], seat), []).append(advantages[time, row])
-        finished |= {(row, number[row]) for row in np.flatnonzero(moment.step.ended)}
+        finished |= {(row, number[row]) for row in np.flatnonzero(moment.step.ended).tolist()}
         number[moment.step.ended] += 1
     first = {key: values[0] for key, values in received.items() if key[:2] in finished}
     assert len(first) > 20
@@ -209,7 +209,9 @@ def test_actions_are_drawn_with_the_probabilities_of_the_policy() -> None:
     one = games.encoder.encode(games.batch.states, np.zeros(20_000, np.int64))
     actions, log_prob, _ = model.act(one)
     with torch.no_grad():
-        evaluation = model.policy.evaluate_positions(*(torch.from_numpy(part[:1]) for part in one[:2] if part is not None))
+        evaluation = model.policy.evaluate_positions(
+            *(torch.from_numpy(part[:1]) for part in one[:2] if part is not None)
+        )
     probabilities = evaluation.log_probs[0].exp().numpy()
     counts = np.bincount(actions, minlength=len(probabilities))
     assert (np.abs(counts - 20_000 * probabilities) <= 4.5 * np.sqrt(20_000 * probabilities)).all()
