@@ -11,6 +11,7 @@
 # make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
+# make policies           train the policies that come with the package, by configs/shipped/; hours; in runs/shipped/
 # make golden             regenerate the golden playthroughs after a change of the rules; review the difference
 # make docs               regenerate the tables in docs/
 # make figures            regenerate the images in docs/
@@ -37,7 +38,7 @@ INTEGRATIONS := inspect,kaggle,minari,openenv,openspiel,rllib,textarena,tianshou
 NEWEST_GYMNASIUM := 1.4.0
 
 .PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
-  fuzz build train golden docs figures clean
+  fuzz build train policies golden docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -125,6 +126,14 @@ train: install
 	  $(BIN)/python -m training.train --config configs/quick.yaml --out $(TRAIN_OUT); fi
 	$(BIN)/python -m evaluation.tournament --agents $(TRAIN_OUT)/last.safetensors,random,greedy,investor,planner \
 	  --lineups first-against-rest --num-players 4 --games 1600 --out $(TRAIN_OUT)/tournament
+
+# Like `make train`, this resumes runs that were stopped.
+policies: install
+	for count in 2p 3p 4p; do \
+	  if test -e runs/shipped/$$count/checkpoint.pt; then \
+	    $(BIN)/python -m training.train --resume runs/shipped/$$count; else \
+	    $(BIN)/python -m training.train --config configs/shipped/$$count.yaml --out runs/shipped/$$count; \
+	  fi || exit; done
 
 golden:
 	$(BIN)/python -m tools.golden

@@ -1,0 +1,41 @@
+"""The configurations that come with the project, run briefly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symphony9_env import agents
+from training import train
+from training.config import load_settings
+
+CONFIGS = Path(__file__).parent.parent.parent / "configs"
+SHORT = (
+    "total_steps=512",
+    "workers=1",
+    "ppo.n_envs=8",
+    "ppo.n_steps=32",
+    "ppo.batch_size=64",
+    "behaviour_cloning.games=8",
+    "opponents.snapshot_every=256",
+    "evaluation.games=4",
+)
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_configuration_trains_a_policy_that_plays(path: Path, tmp_path: Path) -> None:
+    settings = load_settings(path)
+    train.main(["--config", str(path), "--out", str(tmp_path / "run"), *SHORT])
+    card, _ = agents.load_policy(tmp_path / "run" / "last.safetensors")
+    assert card.num_players == (settings.game.num_players,)
+    assert card.hidden == settings.network.hidden
+    assert card.temperature == settings.temperature
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_there_is_a_recipe_for_every_shipped_policy(num_players: int) -> None:
+    settings = load_settings(CONFIGS / "shipped" / f"{num_players}p.yaml")
+    assert settings.game.num_players == num_players
+    assert settings.start_from is None
+    assert not [name for name in settings.opponents.fixed if "/" in name], "needs a file that no recipe produces"
