@@ -6,8 +6,8 @@ import sys
 from types import FrameType
 
 
-def _say_that_nothing_was_saved(number: int, _frame: FrameType | None) -> None:
-    os.write(2, b"\nstopped before the training began; nothing was saved\n")
+def _stop_before_the_training(number: int, _frame: FrameType | None) -> None:
+    os.write(2, b"\nstopped before the training began\n")
     os._exit(128 + number)
 
 
@@ -17,4 +17,4 @@ if sys.argv[0] == "-m" and sys.orig_argv[-1] == "training.workers":
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.SIG_IGN)
 elif sys.argv[0] == "-m" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _say_that_nothing_was_saved)
+    signal.signal(signal.SIGINT, _stop_before_the_training)

@@ -109,7 +109,6 @@ class LocalRun:
         self._progress: Progress | None = None
         self._shown = 0
         self._settings = settings
-        check_log(settings)
         self._writers: list[KVWriter] | None = None  # made when something is logged
 
     def write(self, name: str, contents: bytes, previous: str | None = None) -> None:
@@ -191,6 +190,7 @@ def check_log(settings: Settings) -> None:
 
 def make_writers(settings: Settings, folder: RunFolder) -> list[KVWriter]:
     """Return what writes a run's log: TensorBoard, and Weights & Biases if the settings name a project."""
+    check_log(settings)
     writers: list[KVWriter] = []
     if settings.wandb is not None:
         writers.append(WandbOutput(settings.wandb, settings, folder))

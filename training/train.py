@@ -25,7 +25,7 @@ from symphony9_env.arguments import Parser, import_command, run
 from training.checkpoints import Checkpoint, read_checkpoint, resume, use_previous
 from training.config import Settings, list_settings, load_settings
 from training.progress import format_results
-from training.run import LocalRun, Outcome, RunFolder
+from training.run import LocalRun, Outcome, RunFolder, check_log
 from training.stopping import StopSignals
 from training.trainer import Trainer
 from training.workers import choose_device, count_workers, limit_threads, start_workers
@@ -142,6 +142,7 @@ def start(
     problem: str = "",
 ) -> Outcome:
     """Train on this machine, or on a cluster if its address was given."""
+    check_log(settings)
     if chosen.address is None:
         return train(settings, folder, checkpoint, problem, signals)
     cluster = import_command("training.cluster", "cluster")

@@ -169,6 +169,7 @@ class Trainer:
         names = self.settings.evaluation.opponents
         for name in names:
             self.model.logger.record(f"win_rate/{name}", row[name])
+        self.model.logger.dump(self.num_timesteps)
         self.rows.append(row)
         self._write_progress()
         run.announce(progress.format_line(row))

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pytest
+import yaml
 
 from symphony9_env.arena.figures import STYLE
-from tests.training.runs import SHORT, settings
+from symphony9_env.arguments import run
+from tests.training.runs import SHORT, TINY, settings
+from training import run as training_run
 from training import train
 from training.progress import plot_win_rates
 from training.run import RunFolder
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def test_progress_is_shown_as_lines_if_there_is_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = settings(**SHORT, behaviour_cloning={"agent": "greedy", "games": 256})
     train.train(chosen, RunFolder(tmp_path / "run"))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("cloning greedy: 0 of 256 games after 0 s")
-    assert lines[1].startswith("cloning greedy: 256 of 256 games after ")
-    assert ", agreement " in lines[1]
-    assert lines[2].startswith("0 of 512 steps after 0 s")
+    cloning = [line for line in lines if line.startswith("cloning")]
+    assert cloning[0] == "cloning greedy: 0 of 256 games after 0 s"
+    assert cloning[-1].startswith("cloning greedy: 256 of 256 games after ")
+    assert ", agreement " in cloning[-1]
+    assert lines[len(cloning)] == "0 of 512 steps after 0 s"
+    evaluations = [re.fullmatch(r"(\d+) steps in 0\.\d minutes: wins against random \d+%", line) for line in lines]
+    assert [found[1] for found in evaluations if found] == ["0", "512"]
     assert lines[-1].startswith("512 of 512 steps after ")
     assert lines[-1].endswith(", saved 512")
 
@@ -40,3 +54,65 @@ def test_the_legend_covers_no_line(names: list[str]) -> None:
     assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
     assert legend.get_window_extent().x1 <= figure.bbox.x1
     assert axes.get_window_extent().width > figure.bbox.width / 2
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses /proc")
+def test_ctrl_c_in_the_first_seconds_prints_one_line(tmp_path: Path) -> None:
+    config = tmp_path / "tiny.yaml"
+    config.write_text(yaml.safe_dump(TINY))
+    command = [sys.executable, "-m", "training.train", "--config", str(config), "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "libtorch" not in Path(f"/proc/{process.pid}/maps").read_text():  # it is being imported
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", "\nstopped before the training began\n")
+    assert not (tmp_path / "run").exists()
+
+
+WANDB = """
+calls = []
+
+class Run:
+    def log(self, values, step):
+        calls.append(("log", dict(values), step))
+
+    def finish(self):
+        calls.append(("finish",))
+
+def init(**options):
+    calls.append(("init", options))
+    return Run()
+"""
+
+
+def test_the_log_also_goes_to_weights_and_biases_if_the_settings_name_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wandb.py").write_text(WANDB)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    folder = RunFolder(tmp_path / "run")
+    train.train(settings(**SHORT, wandb="symphony"), folder)
+    calls: list[Any] = sys.modules["wandb"].calls
+    del sys.modules["wandb"]
+    begin, *logged, end = calls
+    options = begin[1]
+    assert (options["project"], options["name"], options["dir"]) == ("symphony", "run", str(folder.path))
+    assert options["config"]["ppo"]["n_envs"] == 16
+    names = [(step, "win_rate/random" in values, "train/loss" in values) for _, values, step in logged]
+    assert names == [(0, True, False), (256, False, True), (512, False, True), (512, True, False)]
+    assert {"train/explained_variance", "train/learning_rate", "train/approx_kl"} <= set(logged[1][1])
+    assert end == ("finish",)
+
+
+def test_a_project_of_weights_and_biases_needs_it_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training_run, "find_spec", lambda name: None)
+    config = tmp_path / "tiny.yaml"
+    config.write_text(yaml.safe_dump(TINY))
+    arguments = ["--config", str(config), "--out", str(tmp_path / "run"), "wandb=symphony"]
+    assert run("train", lambda: train.main(arguments)) == 2
+    error = capsys.readouterr().err
+    assert error == "train: wandb=symphony: Weights & Biases is not installed; pip install wandb\n"
