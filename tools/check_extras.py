@@ -113,8 +113,8 @@ def check(extra: str, wheel: Path, folder: Path) -> str:
     work.mkdir()
     constraints = folder / "constraints.txt"
     constraints.write_text(merge_pins(extra), encoding="utf-8")
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
-    pip = (*pip, "--constraint", str(constraints))
+    options = ("--quiet", "--no-compile", "--constraint", str(constraints))
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", *options)
     steps: list[tuple[str, Command]] = [("installation", (*pip, f"{wheel}[{extra}]"))]
     if extra in INSTALLED_ALONE:
         steps.append(("installation", (*pip, "--no-deps", INSTALLED_ALONE[extra])))
