@@ -72,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     torch.manual_seed(args.seed)
     np.random.seed(args.seed)  # AgileRL shuffles with it
     make_env = functools.partial(gymnasium.make_vec, "symphony9_env:Symphony9-v0", num_players=args.num_players)
-    learner = train(make_env(num_envs=NUM_ENVS), args.steps)
+    env = make_env(num_envs=NUM_ENVS)
+    env.reset(seed=args.seed)  # AgileRL begins games without a seed
+    learner = train(env, args.steps)
     win_rate = evaluate(learner, make_env(num_envs=args.games), args.games, args.seed + 2**32)
     print(f"wins against random: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
     return TrainingResult(learner, win_rate)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,8 @@ def client(name: str, package: str, limits: str = "") -> Callable[[Callable[[], 
 
 def run_example(name: str, *arguments: str) -> Any:
     """Run the `main` of an example."""
-    sys.path.insert(0, str(ROOT / "examples"))  # some import each other
+    sys.path.insert(0, str(ROOT / "examples"))  # some import each other, also in Ray's processes
+    os.environ["PYTHONPATH"] = str(ROOT / "examples")
     spec = importlib.util.spec_from_file_location(Path(name).stem, ROOT / "examples" / name)
     assert spec is not None
     assert spec.loader is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,7 +68,11 @@ def test_optuna_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(0 <= trial.value <= 1 for trial in study.trials)
 
 
-def test_ray_tune_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    results = main_of("ray_tune_search", "ray", monkeypatch)(["--trials", "2", "--steps", "2048"])
-    assert results.num_errors == 0
-    assert all(0 <= result.metrics["wins"] <= 1 for result in results)
+def test_ray_tune_search() -> None:
+    """As a script, because Ray's processes import what it imports from its folder."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("ray is not installed")
+    command = [sys.executable, EXAMPLES / "ray_tune_search.py", "--trials", "2", "--steps", "2048"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"best: \d+% wins against random with {'learning_rate': 0\.00", done.stdout)
