@@ -72,7 +72,7 @@ def test_ray_tune_search() -> None:
     """As a script, because Ray's processes import what it imports from its folder."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip("ray is not installed")
-    command = [sys.executable, EXAMPLES / "ray_tune_search.py", "--trials", "2", "--steps", "2048"]
+    command = [sys.executable, str(EXAMPLES / "ray_tune_search.py"), "--trials", "1", "--steps", "2048"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r"best: \d+% wins against random with {'learning_rate': 0\.00", done.stdout)
