@@ -197,9 +197,7 @@ def check_agilerl() -> str:
     return "PPO on `make_vec` (example)"
 
 
-@client(
-    "AgileRL, IPPO", "agilerl", "masks that are arrays raise a ValueError (lists work); it learns without the masks"
-)
+@client("AgileRL IPPO", "agilerl", "masks that are arrays raise a ValueError (lists work); its learning ignores masks")
 def check_agilerl_ippo() -> str:
     run_example("agilerl_ippo.py", "--steps", "512")
     return 'IPPO on `parallel_env(mask="info")` (example)'
