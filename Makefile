@@ -4,10 +4,11 @@
 # make lint               check the style of Python, JavaScript, CSS and the workflows (also: lint-js, lint-workflows)
 # make types              check the types with mypy
 # make tests              run the tests
-# make test-integrations  test the adapters to other libraries in .venv-integrations, the adapter to verifiers in
-#                         .venv-verifiers, and the environments with the newest Gymnasium in .venv-latest
+# make test-integrations  test the adapters to other libraries and their examples, each in the environment that it needs
+#                         (ENVIRONMENTS below); `make test-in-agilerl` tests in one of them
 # make test-extras        install every extra alone in a new environment and run a short check of what it is for
 # make test-lowest        test the core with the lowest versions that pyproject.toml allows, in .venv-lowest
+# make compatibility      run a check of every library, and write the table of docs/integrations.md
 # make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
@@ -33,12 +34,26 @@ BIN_FOLDER := bin
 endif
 BIN := $(VENV)/$(BIN_FOLDER)
 
-# Ray pins Gymnasium, so the adapters are tested with that version. Users without Ray get the newest one.
-INTEGRATIONS := inspect,kaggle,minari,openenv,openspiel,rllib,textarena,tianshou,torchrl,trl
-NEWEST_GYMNASIUM := 1.4.0
+# The virtual environments of the integrations: what is installed, what is installed without its dependencies (because it
+# pins other versions), and the tests. constraints/NAME.txt says why a library can't be with the others.
+ENVIRONMENTS := integrations verifiers benchmarl agilerl latest
+INSTALL_integrations := ".[dev,cluster,inspect,kaggle,minari,openenv,openspiel,rllib,textarena,tianshou,torchrl,trl]" optuna shimmy \
+  click colorama dataclasses-json gym scikit-learn structlog
+ALONE_integrations := kaggle-environments d3rlpy
+TESTS_integrations := tests/integrations
+INSTALL_verifiers := ".[dev,verifiers]"
+TESTS_verifiers := tests/integrations/test_verifiers.py tests/integrations/test_same_game.py
+INSTALL_benchmarl := . pytest benchmarl
+TESTS_benchmarl := tests/integrations/test_examples_more.py -k benchmarl
+INSTALL_agilerl := . pytest agilerl peft
+TESTS_agilerl := tests/integrations/test_examples_more.py -k agilerl
+INSTALL_latest := ".[dev,train]"
+TESTS_latest := tests/envs
+INSTALL_lowest := ".[eval]" pytest hypothesis hatchling
+TESTS_lowest := tests/envs tests/test_batched.py tests/rules tests/agents tests/records
 
 .PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
-  fuzz build train policies golden docs figures clean
+  compatibility fuzz build train policies golden docs figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -74,42 +89,25 @@ types:
 tests:
 	$(BIN)/python -m pytest
 
-test-integrations: $(VENV)-integrations/.installed $(VENV)-verifiers/.installed $(VENV)-latest/.installed
-	$(VENV)-integrations/$(BIN_FOLDER)/python -m pytest tests/integrations
-	$(VENV)-verifiers/$(BIN_FOLDER)/python -m pytest tests/integrations -k verifiers
-	$(VENV)-latest/$(BIN_FOLDER)/python -m pytest tests/envs
+test-integrations: $(ENVIRONMENTS:%=test-in-%)
+test-lowest: test-in-lowest
 
-$(VENV)-integrations/.installed: pyproject.toml constraints.txt
-	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
-	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,$(INTEGRATIONS)]"
-	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints.txt --no-deps kaggle-environments
-	touch $@
+test-in-%: $(VENV)-%/.installed
+	$(VENV)-$*/$(BIN_FOLDER)/python -m pytest $(TESTS_$*)
 
-# verifiers needs a newer Pillow than moviepy allows.
-$(VENV)-verifiers/.installed: pyproject.toml constraints.txt
+.PRECIOUS: $(VENV)-%/.installed
+$(VENV)-%/.installed: pyproject.toml constraints.txt $(wildcard constraints/*.txt)
 	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
-	sed '/^pillow==/d' constraints.txt > $(@D)/constraints.txt
-	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,verifiers]"
-	touch $@
-
-$(VENV)-latest/.installed: pyproject.toml constraints.txt
-	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
-	sed 's/^gymnasium==.*/gymnasium==$(NEWEST_GYMNASIUM)/' constraints.txt > $(@D)/constraints.txt
-	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable ".[dev,train]"
+	$(PYTHON) -m tools.constraints $* > $(@D)/constraints.txt
+	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable $(INSTALL_$*)
+	$(if $(ALONE_$*),$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint $(@D)/constraints.txt --no-deps $(ALONE_$*))
 	touch $@
 
 test-extras: install
 	$(BIN)/python -m tools.check_extras
 
-test-lowest: $(VENV)-lowest/.installed
-	$(VENV)-lowest/$(BIN_FOLDER)/python -m pytest tests/envs tests/test_batched.py tests/rules tests/agents tests/records
-
-# The tools that run the tests, and what the tests of agents import, have the versions of constraints.txt.
-$(VENV)-lowest/.installed: pyproject.toml constraints.txt constraints-lowest.txt
-	test -x $(@D)/$(BIN_FOLDER)/python || $(PYTHON) -m venv $(@D)
-	$(@D)/$(BIN_FOLDER)/python -m pip install --quiet --constraint constraints-lowest.txt --editable '.[eval]' \
-	  $$(grep -E '^(pytest|hypothesis|hatchling|jinja2|matplotlib|tqdm)==' constraints.txt)
-	touch $@
+compatibility: install $(ENVIRONMENTS:%=$(VENV)-%/.installed)
+	$(BIN)/python -m tools.compatibility $(VENV) $(ENVIRONMENTS:%=$(VENV)-%)
 
 fuzz: install
 	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
@@ -146,5 +144,5 @@ figures:
 	$(BIN)/python -m tools.page_figures
 
 clean:
-	rm -rf $(VENV) $(VENV)-integrations $(VENV)-verifiers $(VENV)-latest $(VENV)-lowest
+	rm -rf $(VENV) $(ENVIRONMENTS:%=$(VENV)-%) $(VENV)-lowest
 	rm -rf dist node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import check_extras
+from tools import check_extras, constraints
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,6 +26,23 @@ def test_an_unknown_extra_is_refused(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_lowest_versions_that_are_tested_are_the_lower_bounds() -> None:
     required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     bounds = dict(re.findall(r"^([\w-]+)>=([\d.]+)", one)[0] for one in required)
-    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / "constraints-lowest.txt").read_text(), flags=re.M))
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / "constraints" / "lowest.txt").read_text(), flags=re.M))
     for name, low in bounds.items():
         assert pinned[name] in (low, f"{low}.0"), name
+
+
+def test_pins_of_an_environment_replace_the_common_ones() -> None:
+    common = constraints.read_pins(ROOT / "constraints.txt")
+    merged = constraints.merge_pins("lowest").splitlines()
+    assert "numpy==1.26.0" in merged
+    assert common["numpy"] not in merged
+    assert common["pytest"] in merged
+    assert constraints.merge_pins("no such environment").splitlines() == list(common.values())
+
+
+def test_every_file_of_constraints_is_that_of_an_environment_and_says_why_it_is_apart() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for path in sorted((ROOT / "constraints").iterdir()):
+        assert f"\nINSTALL_{path.stem} :=" in makefile
+        assert path.read_text().startswith("# ")
+        assert constraints.read_pins(path)

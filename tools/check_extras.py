@@ -3,13 +3,15 @@
     python -m tools.check_extras                (or: make test-extras)
     python -m tools.check_extras minari render
 
-For each extra of pyproject.toml except `dev`, this creates a virtual environment, installs the package with that extra
-and the pinned versions into it, and runs a short command of what the extra is for. The environments are deleted.
+This builds the wheel once. For each extra of pyproject.toml except `dev`, it creates a virtual environment, installs
+the wheel with that extra and the pinned versions, and runs a short command of what the extra is for. Two extras are
+checked at a time, and their environments are deleted.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -18,14 +20,16 @@ import time
 import tomllib
 import venv
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from symphony9_env.arena.console import format_table
 from symphony9_env.arguments import Parser
+from tools.constraints import ROOT, merge_pins
 
-ROOT: Final = Path(__file__).parent.parent
 NOT_CHECKED: Final = ("dev",)  # `make check` runs its tools
+AT_A_TIME: Final = 2
 OUTPUT_LINES: Final = 15  # of a command that failed
 
 PLAY: Final = """
@@ -63,9 +67,10 @@ for play in workloads.values():
 """
 TRAIN: Final = ("total_steps=512", "ppo.n_envs=8", "ppo.batch_size=256", "behaviour_cloning.games=16")
 
-Command = tuple[str, ...]  # arguments of Python; {root} is the folder of the checkout
-SMOKE_CHECKS: Final[dict[str, Command]] = {
+Command = tuple[str, ...]  # {root} is the folder of the checkout
+SMOKE_CHECKS: Final[dict[str, Command]] = {  # arguments of Python
     "bench": ("-c", BENCH),
+    "cluster": ("-c", "import training.cluster"),
     "eval": ("-m", "symphony9_env.cli", "tournament", "--agents", "random,greedy", "--games", "8", "--out", "games"),
     "inspect": ("{root}/examples/inspect_benchmark.py",),
     "kaggle": ("{root}/examples/kaggle_game.py",),
@@ -83,10 +88,8 @@ SMOKE_CHECKS: Final[dict[str, Command]] = {
     "trl": ("{root}/examples/trl_game.py",),
     "verifiers": ("{root}/examples/verifiers_game.py",),
 }
-# kaggle-environments pins old versions; verifiers needs a newer Pillow than the one that is pinned for moviepy.
-INSTALLED_ALONE: Final = {"kaggle": "kaggle-environments"}
-UNPINNED: Final = {"verifiers": "pillow"}
-NEEDS_CHECKOUT: Final = ("bench", "train")  # they run packages that the wheel does not contain
+INSTALLED_ALONE: Final = {"kaggle": "kaggle-environments"}  # without its dependencies, because it pins old versions
+NEEDS_CHECKOUT: Final = ("bench", "cluster", "train")  # they run packages that the wheel does not contain
 
 
 def list_extras() -> list[str]:
@@ -95,24 +98,31 @@ def list_extras() -> list[str]:
     return sorted(name for name in project["optional-dependencies"] if name not in NOT_CHECKED)
 
 
-def check(extra: str, folder: Path) -> str:
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel of the package in a folder."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(command, env={**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def check(extra: str, wheel: Path, folder: Path) -> str:
     """Install an extra alone and run its command; return what failed with the end of its output, or nothing."""
-    venv.create(folder / "venv", with_pip=True)
-    python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    venv.create(folder / "venv")
+    python = str(folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     work = folder / "work"
     work.mkdir()
-    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    unpinned = UNPINNED.get(extra)
     constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(pin for pin in pins if pin.partition("==")[0] != unpinned), encoding="utf-8")
-    pip = ("-m", "pip", "install", "--quiet", "--constraint", str(constraints))
-    steps: list[tuple[str, Command]] = [("installation", (*pip, f"{ROOT}[{extra}]"))]
+    constraints.write_text(merge_pins(extra), encoding="utf-8")
+    options = ("--quiet", "--no-compile", "--constraint", str(constraints))
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", *options)
+    steps: list[tuple[str, Command]] = [("installation", (*pip, f"{wheel}[{extra}]"))]
     if extra in INSTALLED_ALONE:
         steps.append(("installation", (*pip, "--no-deps", INSTALLED_ALONE[extra])))
-    for name, command in (*steps, ("command", SMOKE_CHECKS[extra])):
-        arguments = [argument.replace("{root}", str(ROOT)) for argument in command]
+    command = (argument.replace("{root}", str(ROOT)) for argument in SMOKE_CHECKS[extra])
+    for name, step in (*steps, ("command", (python, *command))):
         done = subprocess.run(
-            [python, *arguments],
+            step,
             cwd=work,
             env=_make_environment(extra),
             text=True,
@@ -123,6 +133,16 @@ def check(extra: str, folder: Path) -> str:
         if done.returncode:
             return f"{name}:\n" + "\n".join(done.stdout.splitlines()[-OUTPUT_LINES:])
     return ""
+
+
+def check_and_time(extra: str, wheel: Path) -> tuple[str, str, float]:
+    """Check an extra in a folder of its own; return its name, what failed and the seconds that it took."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=f"extra-{extra}-") as folder:
+        problem = check(extra, wheel, Path(folder))
+    seconds = time.monotonic() - started
+    print(f"{extra}: {'failed' if problem else 'works'} ({seconds:.0f} s)", flush=True)
+    return extra, problem, seconds
 
 
 def _make_environment(extra: str) -> dict[str, str]:
@@ -139,19 +159,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     extras = list_extras()
     if unknown := [name for name in chosen.extras if name not in extras]:
         parser.error(f"{unknown[0]!r}; allowed: {', '.join(extras)}")
-    rows, failures = [], []
-    for extra in chosen.extras or extras:
-        started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix=f"extra-{extra}-") as folder:
-            problem = check(extra, Path(folder))
-        result = f"failed: {problem.partition(':')[0]}" if problem else "works"
-        rows.append((extra, result, f"{time.monotonic() - started:.0f} s"))
-        print(f"{extra}: {result}", flush=True)
-        if problem:
-            failures.append(f"{extra}, {problem}")
+    with tempfile.TemporaryDirectory(prefix="wheel-") as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
+        wheel = build_wheel(Path(folder))
+        results = list(pool.map(check_and_time, chosen.extras or extras, itertools.repeat(wheel)))
+    rows = [
+        (extra, f"failed: {problem.partition(':')[0]}" if problem else "works", f"{seconds:.0f} s")
+        for extra, problem, seconds in results
+    ]
     print(f"\n{format_table(('extra', 'result', 'time'), rows)}")
-    print("".join(f"\n{failure}\n" for failure in failures), end="")
-    return 1 if failures else 0
+    print("".join(f"\n{extra}, {problem}\n" for extra, problem, _ in results if problem), end="")
+    return 1 if any(problem for _, problem, _ in results) else 0
 
 
 if __name__ == "__main__":

@@ -1,25 +1,31 @@
 """Check other libraries against the environments, and write the table of docs/integrations.md.
 
-    python -m tools.compatibility .venv .venv-integrations
+    make compatibility      (python -m tools.compatibility .venv .venv-integrations ...)
 
 Every check runs in a process of its own in the first of these virtual environments in which its library is installed.
 A check is one function, decorated with `client`; it raises an error if something does not work, and returns what does.
+A second table says why environments are apart: the comments of constraints/NAME.txt.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-ROOT: Final = Path(__file__).parent.parent
+from tools.constraints import ROOT, read_pins
+
 PAGE: Final = ROOT / "docs" / "integrations.md"
-HEADER: Final = "| client | version | works | does not work | environment |"
+HEADER: Final = "| client | version | works | does not work, and why | environment |"
+APART_HEADER: Final = "| environment | why it is apart | pins of its own |"
 SECONDS: Final = 900  # for a check
 
 
@@ -47,6 +53,8 @@ def client(name: str, package: str, limits: str = "") -> Callable[[Callable[[], 
 
 def run_example(name: str, *arguments: str) -> Any:
     """Run the `main` of an example."""
+    sys.path.insert(0, str(ROOT / "examples"))  # some import each other, also in Ray's processes
+    os.environ["PYTHONPATH"] = str(ROOT / "examples")
     spec = importlib.util.spec_from_file_location(Path(name).stem, ROOT / "examples" / name)
     assert spec is not None
     assert spec.loader is not None
@@ -78,7 +86,10 @@ def check_pettingzoo() -> str:
     api_test(symphony9_v0.env(), num_cycles=200)
     parallel_api_test(symphony9_v0.parallel_env(), num_cycles=200)
     seed_test(symphony9_v0.env, num_cycles=50)
-    return "`api_test`, `parallel_api_test`, `seed_test`"
+    rules = inspect.getmodule(symphony9_v0.env().unwrapped).__doc__  # what its LangChain agent shows to the model
+    assert rules is not None
+    assert "bid" in rules
+    return "`api_test`, `parallel_api_test`, `seed_test`; the rules where its LangChain agent looks for them"
 
 
 @client("stable-baselines3", "stable_baselines3", 'no masks: use `illegal="random"`')
@@ -157,8 +168,9 @@ def check_minari() -> str:
     return "datasets of recorded games (example)"
 
 
-@client("SuperSuit", "supersuit", "checked up to `reset` only")
+@client("SuperSuit", "supersuit", "waiting seats act too, without effect")
 def check_supersuit() -> str:
+    import numpy as np
     import supersuit
 
     from symphony9_env import symphony9_v0
@@ -166,20 +178,35 @@ def check_supersuit() -> str:
     env = supersuit.black_death_v3(symphony9_v0.parallel_env(mask="info"))
     env = supersuit.pad_action_space_v0(supersuit.pad_observations_v0(env))
     vector = supersuit.pettingzoo_env_to_vec_env_v1(env)
-    vector.reset(seed=0)
-    return '`black_death`, `pad_observations`, `pettingzoo_env_to_vec_env_v1` with `mask="info"`'
+    vector = supersuit.concat_vec_envs_v1(vector, 2, num_cpus=1, base_class="gymnasium")
+    _, infos = vector.reset(seed=0)
+    for _ in range(40):
+        _, _, _, _, infos = vector.step(np.array([info["action_mask"].argmax() for info in infos]))
+    return '`black_death`, `pad_observations`, vector environments (`concat_vec_envs_v1`) with `mask="info"`'
 
 
-@client("BenchMARL", "benchmarl", "needs torchrl < 0.12")
+@client("BenchMARL", "benchmarl", "needs TorchRL < 0.12")
 def check_benchmarl() -> str:
     run_example("benchmarl_task.py", "--frames", "2000")
     return "MAPPO, IPPO, IQL (example)"
 
 
-@client("AgileRL", "agilerl", "needs pettingzoo < 1.27; IPPO with masks")
+@client("AgileRL PPO", "agilerl", "its generalized advantages end games one decision early: use `use_gae=False`")
 def check_agilerl() -> str:
-    run_example("agilerl_ppo.py", "--steps", "2048")
+    run_example("agilerl_ppo.py", "--steps", "2048", "--games", "10")
     return "PPO on `make_vec` (example)"
+
+
+@client("AgileRL IPPO", "agilerl", "masks that are arrays raise a ValueError (lists work); its learning ignores masks")
+def check_agilerl_ippo() -> str:
+    run_example("agilerl_ippo.py", "--steps", "512")
+    return 'IPPO on `parallel_env(mask="info")` (example)'
+
+
+@client("d3rlpy", "d3rlpy", "pins Gymnasium 1.0.0: install it with `--no-deps`; `get_minari` shifts episodes; no masks")
+def check_d3rlpy() -> str:
+    run_example("d3rlpy_offline.py", "--games", "5", "--steps", "50", "--evaluate", "2")
+    return "discrete CQL on a `--box` dataset (example)"
 
 
 @client("Optuna", "optuna")
@@ -188,10 +215,51 @@ def check_optuna() -> str:
     return "`training.train` as a trial (example)"
 
 
-@client("TextArena", "textarena")
+@client("Ray Tune", "ray")
+def check_ray_tune() -> str:
+    run_example("ray_tune_search.py", "--trials", "1", "--steps", "2048")
+    return "`training.train` as a trial (example)"
+
+
+@client("TextArena", "textarena", "its wrappers keep texts after `reset`: make a new environment for each game")
 def check_textarena() -> str:
     run_example("textarena_game.py")
     return "the text environment (example)"
+
+
+@client("verifiers", "verifiers", "names of agents in `seats` can start processes: only for the operator")
+def check_verifiers() -> str:
+    run_example("verifiers_game.py", "--games", "1")
+    return "a game of a scripted model against `planner` (example)"
+
+
+@client("OpenEnv", "openenv", "its plain HTTP routes make a new environment for every request: use the client")
+def check_openenv() -> str:
+    run_example("openenv_game.py")
+    return "a game on a server (example)"
+
+
+@client("TRL", "trl", "a whole game is about 100,000 characters of context")
+def check_trl() -> str:
+    run_example("trl_game.py", "--games", "1")
+    return "`environment_factory` (example); `GRPOTrainer` in `tests/integrations`"
+
+
+@client(
+    "kaggle-environments",
+    "kaggle-environments",
+    "pins other versions: install it with `--no-deps`; its first step has no observation; seeds have 32 bits",
+)
+def check_kaggle() -> str:
+    run_example("kaggle_game.py")
+    return "the OpenSpiel game, without hidden information (example)"
+
+
+@client("Inspect", "inspect-ai", "words said with announcements are not passed on")
+def check_inspect() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        run_example("inspect_benchmark.py", "--logs", folder)
+    return "the benchmark as a task (example)"
 
 
 def find_environment(package: str, folders: Sequence[Path]) -> tuple[Path, str] | None:
@@ -236,6 +304,20 @@ def make_table(folders: Sequence[Path], names: Sequence[str]) -> str:
     return format_rows(HEADER, rows)
 
 
+def make_apart_table(folders: Sequence[Path]) -> str:
+    """Return the table of environments that can't be joined: the comments and the pins of their constraints."""
+    from tools.docs_tables import format_rows
+
+    rows = []
+    for folder in folders:
+        path = ROOT / "constraints" / f"{folder.name.rpartition('-')[2]}.txt"
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            reason = " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
+            rows.append((f"`{folder.name}`", reason, ", ".join(read_pins(path).values())))
+    return format_rows(APART_HEADER, rows)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     from symphony9_env.arguments import Parser
@@ -249,13 +331,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (check,) = [one.check for one in CLIENTS if one.name == chosen.run]
         print(json.dumps(check()))
         return
-    table = make_table([folder.absolute() for folder in chosen.environments], [n for n in chosen.only.split(",") if n])
+    folders = [folder.absolute() for folder in chosen.environments]
+    table = make_table(folders, [name for name in chosen.only.split(",") if name])
     if chosen.only:
         print(table)
         return
     from tools.docs_tables import replace_table
 
-    PAGE.write_text(replace_table(PAGE.read_text(encoding="utf-8"), "compatibility", table), "utf-8", newline="\n")
+    page = replace_table(PAGE.read_text(encoding="utf-8"), "compatibility", table)
+    page = replace_table(page, "environments", make_apart_table(folders))
+    PAGE.write_text(page, "utf-8", newline="\n")
 
 
 if __name__ == "__main__":

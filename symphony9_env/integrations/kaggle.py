@@ -27,6 +27,7 @@ from symphony9_env.integrations.openspiel import NAME, PARAMETERS
 from symphony9_env.integrations.openspiel_observer import rebuild_game
 
 INFORMATION: Final = "informationState"
+MAX_SEED: Final = 2**31 - 1  # parameters of OpenSpiel's games have 32 bits
 NO_ACTION: Final = {"submission": -1}  # the answer to the empty observation of the first step
 
 KaggleAgent = Callable[[Any], dict[str, int]]
@@ -54,6 +55,8 @@ def configure_seed(seed: int, num_players: int, **parameters: Any) -> dict[str, 
 
     Kaggle shows the configuration to every agent, and with it the tokens and bot tiles to come.
     """
+    if not 0 <= seed <= MAX_SEED:
+        raise ValueError(f"seed={seed}; allowed for OpenSpiel's games: 0 to {MAX_SEED}")
     game = pyspiel.load_game(NAME, {**parameters, "players": num_players, "seed": seed})
     return {"seed": seed, "openSpielGameParameters": parameters, "initialActions": game.find_outcomes(seed)}
 

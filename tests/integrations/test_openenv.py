@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integrations.scripted import GAME, ScrambledEnv, choose, play_directly
+from tests.integrations.scripted import GAME, choose, play_directly
 
 pytest.importorskip("openenv")
 
@@ -73,19 +73,6 @@ def test_sessions_are_separate_and_their_number_is_bounded() -> None:
         third = stack.enter_context(Symphony9Client(address).sync())
         with pytest.raises(Exception, match=r"(?i)capacity|closed"):
             third.reset(seed=3)
-
-
-def test_no_message_depends_on_hidden_information(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, states = play(Symphony9Environment(**GAME), seed=4)
-    monkeypatch.setattr(adapter, "TextEnv", ScrambledEnv)
-    env = Symphony9Environment(**GAME)
-    assert isinstance(env.text_env, ScrambledEnv)
-    again, scrambled = play(env, seed=4)
-    assert again == told
-    assert [state.model_copy(update={"episode_id": None}) for state in scrambled] == [
-        state.model_copy(update={"episode_id": None}) for state in states
-    ]
-    assert [state.record is None for state in states] == [True] * (len(states) - 1) + [False]
 
 
 def test_games_without_a_seed_differ() -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.scripted import GAME, ScrambledEnv, choose, choose_last, play_directly
+from tests.integrations.scripted import GAME, choose, choose_last, play_directly
 
 pytest.importorskip("trl")
 pytest.importorskip("datasets")
 
-from symphony9_env.integrations import trl as adapter
 from symphony9_env.integrations.trl import Symphony9ToolEnv, make_dataset
 
 
@@ -32,15 +31,6 @@ def test_it_is_the_game_of_the_text_environment() -> None:
         assert play(env, seed=11) == texts
         assert env.get_reward() == reward
         assert env.text_env.record() == record
-
-
-def test_texts_do_not_depend_on_hidden_information(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter, "TextEnv", ScrambledEnv)
-    env = Symphony9ToolEnv(**GAME)
-    assert isinstance(env.text_env, ScrambledEnv)
-    texts, _, record = play_directly(seed=4)
-    assert play(env, seed=4) == texts
-    assert env.text_env.record() == record
 
 
 def test_the_model_is_offered_one_tool_which_is_described() -> None:
