@@ -27,7 +27,7 @@ from symphony9_env.agents.simulation import Buffers, Models, Simulation
 from symphony9_env.rules.state import States, new_states
 from symphony9_env.threads import ExclusiveUse, ThreadPool
 
-DEFAULT_LINES: Final = 400
+DEFAULT_LINES: Final = 350  # no more time per decision than `search:800`, for every number of players
 
 
 @dataclass(frozen=True)
