@@ -8,7 +8,7 @@ actions in a world. All seats then play on until the seat's first decision after
 policy estimates its value, or to the end of the game, where the result is its value.
 
 The lines of a world differ in their first action only. The noise by which a move is drawn depends on the world and on
-the decision, not on what was played before: lines in which a player faces the same decision draw alike, so that the
+the decision, not on what was played before: lines in which a player comes to the same decision draw alike, so that the
 difference between two first actions shows in fewer worlds.
 """
 
