@@ -51,7 +51,9 @@ def digest_of_games() -> str:
     for num_players in PLAYER_COUNTS:  # an agent's choice depends on a hash of what it may know
         env = RawEnv(num_players=num_players)
         env.reset(seed=1)
-        digest.update(repr([agents.make(name, seed=1).choose(env) for name in ("random", "planner")]).encode())
+        digest.update(
+            repr([agents.make(name, seed=1).choose(env) for name in ("random", "planner", "think:2")]).encode()
+        )
     return digest.hexdigest()
 
 

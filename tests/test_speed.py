@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from speed import aec, events, openspiel, peers, profile, rounds, search, server, start, throughput, training
+from speed import aec, events, openspiel, peers, profile, rounds, search, server, start, think, throughput, training
 from symphony9_env import symphony9_v0
+from symphony9_env.agents.policy import ShippedPolicy
 
 
 def test_rates_and_ratios_are_medians_over_rounds() -> None:
@@ -64,6 +65,16 @@ def test_throughput_writes_json_and_plot_and_lists_missing_libraries(
     assert (tmp_path / "new" / "throughput.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_thinking_is_measured_and_its_parts_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(think, "NUM_POSITIONS", 16)
+    policy = ShippedPolicy(0).for_players(2)
+    games = think.make_positions(2, policy)
+    assert think.make_workload("think:8", games)() == think.DECISIONS_PER_TURN
+    parts = think.time_parts(games, policy, rounds=1)
+    assert set(think.PARTS) < set(parts)
+    assert min(parts.values()) > 0
+
+
 def test_searches_count_their_playouts() -> None:
     assert search.make_search_workload(2)() == search.PLAYOUTS
     assert search.make_openspiel_workload("kuhn_poker")() == search.PLAYOUTS
@@ -98,7 +109,7 @@ def test_two_checkouts_are_compared_in_processes_of_their_own(tmp_path: Path) ->
         events.compare(tmp_path, rounds=1, seconds=0.01)
 
 
-@pytest.mark.parametrize("module", [aec, events, openspiel, profile, search, start, throughput, training])
+@pytest.mark.parametrize("module", [aec, events, openspiel, profile, search, start, think, throughput, training])
 def test_every_measurement_has_help(
     module: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

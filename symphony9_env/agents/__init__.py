@@ -1,4 +1,4 @@
-"""Agents: scripted strategies, search, saved policies, and your own. All have one interface, `Agent`.
+"""Agents: scripted strategies, search, policies, thinking policies, and your own. All have one interface, `Agent`.
 
 >>> from symphony9_env import agents, symphony9_v0
 >>> env = symphony9_v0.env(num_players=4)
@@ -19,7 +19,7 @@ from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import AgentFailed, ExternalAgent
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import Card, load_policy, save_policy
-from symphony9_env.agents.registry import SHIPPED, find_policy_file, is_external, list_allowed, make, names, register
+from symphony9_env.agents.registry import SHIPPED, find_policy_files, is_external, list_allowed, make, names, register
 
 __all__ = [
     "SHIPPED",
@@ -28,7 +28,7 @@ __all__ = [
     "AgentMessage",
     "Card",
     "ExternalAgent",
-    "find_policy_file",
+    "find_policy_files",
     "is_external",
     "list_allowed",
     "load_policy",

@@ -95,6 +95,7 @@ class Agent(ABC):
     name: str = cast("str", _ClassName())
     seed: int = 0
     spec: str | None = None  # the name by which `agents.make` makes it, without a label
+    playouts: int = 0  # games that it simulates for each decision, as a measure of the time that it takes
 
     @abstractmethod
     def decide(self, positions: Positions, rows: Rows) -> Rows:

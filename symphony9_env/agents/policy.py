@@ -242,6 +242,7 @@ class PolicyAgent(Agent):
         self.name = name
         self.seed = seed
         self.card = card
+        self.weights = weights
         self._hash = _hash(weights, repr(card))
         self.network = make_network(card.network, card.hidden, card.activation, card.ledger, weights)
 
@@ -257,6 +258,11 @@ class PolicyAgent(Agent):
         if num_players not in self.card.num_players:
             allowed = " or ".join(str(count) for count in self.card.num_players)
             raise ValueError(f"policy {self.name} is for {allowed} players; this game has {num_players}")
+
+    def for_players(self, num_players: int) -> PolicyAgent:
+        """Return itself if it can play with this many players, as `ShippedPolicy` returns the policy for them."""
+        self.check_players(num_players)
+        return self
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         _, logits, chance = self._observe(positions.states, rows)

@@ -1,6 +1,7 @@
 """All agents by name: the built-in ones, saved policies, and agents of your own.
 
-    planner, search:800, policy               built-in agents (`names` lists them)
+    planner, search:800, think:400, policy    built-in agents (`names` lists them)
+    think:400:runs/mine/best.safetensors      a saved policy that thinks
     runs/mine/best.safetensors                a saved policy
     package.module:attribute                  a function of a message, an `Agent`, or a class or function that makes one
     path/to/file.py:attribute                 the same, from a file
@@ -38,14 +39,16 @@ from symphony9_env.agents.process_transport import FunctionProcess, ProcessTrans
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
+from symphony9_env.agents.think import DEFAULT_LINES, ThinkAgent
 from symphony9_env.agents.transports import FunctionTransport
 from symphony9_env.options import check_seed, draw_seed
 from symphony9_env.suggestions import show, suggest
 
 SEARCH: Final = "search"
+THINK: Final = "think"
 SHIPPED: Final = "policy"
-BUILT_IN: Final = (*STRATEGIES, SEARCH, SHIPPED)
-MAX_PLAYOUTS: Final = 1_000_000
+BUILT_IN: Final = (*STRATEGIES, SEARCH, THINK, SHIPPED)
+MAX_PLAYOUTS: Final = 1_000_000  # of `search:N`; also the most lines of `think:N`
 ENTRY_POINTS: Final = "symphony9_env.agents"
 
 _STDIO: Final = "stdio:"
@@ -55,6 +58,10 @@ _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
 _SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d{{1,10}}))?(?:@({'|'.join(STRATEGIES)}))?")
 _SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@])"
+_THINK_NAME: Final = re.compile(
+    rf"{THINK}(?::(?P<lines>\d{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?(?:@(?P<rivals>.+))?"
+)
+_THINK_PREFIX: Final = rf"{THINK}(?![^:@])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
 
@@ -66,7 +73,7 @@ _registered: dict[str, Factory] = {}
 def names() -> list[str]:
     """Return the names that `make` knows: built-in, registered, and from entry points.
 
-    `search` also takes a number of playouts, as in `search:100`.
+    `search` and `think` also take a number of playouts or lines, as in `search:100`.
 
     >>> names()[:4]
     ['random', 'greedy', 'investor', 'planner']
@@ -77,8 +84,9 @@ def names() -> list[str]:
 def list_allowed() -> str:
     """Return everything that `make` takes, for help texts and error messages."""
     return (
-        f"{', '.join(names())}, search:N, search:N@NAME, the path of a saved policy, package.module:attribute, "
-        "path/to/file.py:attribute, stdio:COMMAND, http://ADDRESS, or LABEL=AGENT to show one of these as LABEL"
+        f"{', '.join(names())}, search:N, search:N@NAME, think:N, think:N@NAME, think:N:POLICY, the path of a saved "
+        "policy, package.module:attribute, path/to/file.py:attribute, stdio:COMMAND, http://ADDRESS, or LABEL=AGENT "
+        "to show one of these as LABEL"
     )
 
 
@@ -110,6 +118,9 @@ def is_external(name: str) -> bool:
     text = _split_label(name)[1]
     if text.startswith((_STDIO, *_HTTP)):
         return True
+    if re.match(_THINK_PREFIX, text):
+        found = _THINK_NAME.fullmatch(text)
+        return bool(found and found["rivals"] and is_external(found["rivals"]))
     if text.endswith(SUFFIX):
         return False
     if text.partition(":")[0] == SEARCH:
@@ -117,13 +128,17 @@ def is_external(name: str) -> bool:
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 
-def find_policy_file(name: str) -> str | None:
-    """Return the path of the saved policy that a name makes `make` read; None if it stands for something else."""
+def find_policy_files(name: str) -> list[str]:
+    """Return the paths of the saved policies that a name makes `make` read; none if it stands for something else."""
     text = _split_label(name)[1]
+    if re.match(_THINK_PREFIX, text):
+        found = _THINK_NAME.fullmatch(text)
+        guide = [found["policy"]] if found and found["policy"] else []
+        return guide + (find_policy_files(found["rivals"]) if found and found["rivals"] else [])
     if text.endswith(SUFFIX):
-        return text
+        return [text]
     is_other = text in names() or is_external(text) or re.match(_SEARCH_PREFIX, text)
-    return text if not is_other and (os.path.exists(text) or os.path.dirname(text)) else None
+    return [text] if not is_other and (os.path.exists(text) or os.path.dirname(text)) else []
 
 
 def make(
@@ -140,7 +155,7 @@ def make(
     Args:
         name: as the documentation of this module lists, or what `register` takes, such as a function of a message.
         seed: the same seed plays the same; drawn at random if None.
-        num_threads: threads for search in many games at once.
+        num_threads: threads for `search` and `think` in many games at once.
         timeout: seconds that a process or a web address has for one answer.
         log: file for what a process writes to its standard error.
         isolate: ask a function that has a name in a process of its own, so that it can't reach the game in memory.
@@ -162,8 +177,10 @@ def make(
     label, text = _split_label(name)
     if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
-    if isolate and (isolated := _isolate(text, chosen, timeout, log)) is not None:
-        agent: Agent = isolated
+    if re.match(_THINK_PREFIX, text):
+        agent: Agent = _make_think(text, chosen, num_threads, timeout=timeout, log=log, isolate=isolate)
+    elif isolate and (isolated := _isolate(text, chosen, timeout, log)) is not None:
+        agent = isolated
     elif is_external(text):
         agent = _make_external(text, chosen, timeout, log)
     else:
@@ -206,6 +223,20 @@ def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
             f"or search:N@ and one of {', '.join(STRATEGIES)}"
         )
     return SearchAgent(playouts, seed, rivals=found[2], num_threads=num_threads)
+
+
+def _make_think(text: str, seed: int, num_threads: int, **of_rivals: Any) -> ThinkAgent:
+    """Make a policy that thinks; `of_rivals` are further arguments to make the agent that its rivals play as."""
+    found = _THINK_NAME.fullmatch(text)
+    num_lines = int(found["lines"] or DEFAULT_LINES) if found else 0
+    if found is None or not 1 <= num_lines <= MAX_PLAYOUTS:
+        raise ValueError(
+            f"agent {show(text)}; allowed: think:N with 1 to {MAX_PLAYOUTS} lines a decision, think:N:POLICY with the "
+            f"path of a saved policy ({SUFFIX}), and behind either @ and the agent that the rivals play as"
+        )
+    policy = PolicyAgent.load(found["policy"], seed) if found["policy"] else None
+    rivals = make(found["rivals"], seed, **of_rivals) if found["rivals"] else None
+    return ThinkAgent(num_lines, seed, policy=policy, rivals=rivals, num_threads=num_threads)
 
 
 # Agents of your own.

@@ -15,10 +15,10 @@ class ScriptedAgent(Agent):
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
         self.seed = seed
-        self._strategy = STRATEGIES.index(name)
+        self.strategy = STRATEGIES.index(name)
         self._scratch = new_states(1)
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         actions = np.empty(len(rows), np.int64)
-        scripted_rows(self._strategy, positions.states, rows, np.uint64(self.seed), self._scratch, actions)
+        scripted_rows(self.strategy, positions.states, rows, np.uint64(self.seed), self._scratch, actions)
         return actions

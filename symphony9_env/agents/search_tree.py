@@ -73,7 +73,7 @@ def _search(
         world[0] = root
         game = world[0]
         resample_hidden(game, seat, chance)
-        greedy_seats = _draw_greedy_seats(chance)
+        greedy_seats = draw_greedy_seats(chance)
         _guess_closed_hands(game, composition_values, seat, rival_strategy, greedy_seats, chance)
         depth, in_tree, number, estimated_round = 0, True, NUM_BOARDS, NONE
         while game.phase != OVER:
@@ -84,7 +84,7 @@ def _search(
             if game.phase == CONTRIBUTE and game.round_index > root.round_index and not in_tree:
                 action = sample_bid(game, int(game.player), probabilities, mix(skip_draws(chance, number)))
             elif game.player != seat:
-                action = _model_move(
+                action = model_move(
                     game, composition_values, rival_strategy, greedy_seats, mix(skip_draws(chance, number))
                 )
             elif in_tree and depth < MAX_DEPTH:
@@ -165,7 +165,7 @@ def _score_playout(game: Game, seat: int, points: Any, ranks: Any) -> float:
 
 
 @rule
-def _draw_greedy_seats(chance: Any) -> int:
+def draw_greedy_seats(chance: Any) -> int:
     """Draw the set of seats that follow the greedy strategy in this world; the others follow the planner."""
     seats = 0
     for seat in range(NUM_BOARDS):
@@ -174,7 +174,7 @@ def _draw_greedy_seats(chance: Any) -> int:
 
 
 @rule
-def _model_move(game: Game, composition_values: Any, rival_strategy: int, greedy_seats: int, stream: Any) -> int:
+def model_move(game: Game, composition_values: Any, rival_strategy: int, greedy_seats: int, stream: Any) -> int:
     """Return the action of a simulated rival: that of his strategy, if it is known.
 
     Otherwise it is the planner's or the greedy strategy's action, sometimes replaced by a random one. Half of the bids
@@ -216,7 +216,7 @@ def _guess_closed_hands(
         if is_hand_hidden(game, seat, player):
             game.player = player
             stream = mix(skip_draws(chance, player))
-            action = _model_move(game, composition_values, rival_strategy, greedy_seats, stream)
+            action = model_move(game, composition_values, rival_strategy, greedy_seats, stream)
             hand = action - BID if action >= BID else min(int(game.money[player]), 2)
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat

@@ -8,5 +8,5 @@ LOOPBACK: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8009
 MAX_CONNECTIONS: Final = 2000
 MAX_PER_ADDRESS: Final = 500  # connections
-MAX_PLAYOUTS: Final = 10_000  # of a search agent for each decision: about half a second on one core
+MAX_PLAYOUTS: Final = 10_000  # of `search` or `think` for each decision: about half a second on one core
 STATIC: Final = Path(__file__).parent / "static"

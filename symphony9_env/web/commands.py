@@ -43,7 +43,7 @@ def add_play(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "--max-playouts",
         type=int,
         default=MAX_PLAYOUTS,
-        help=f"most playouts of a search agent for each decision (default: {MAX_PLAYOUTS})",
+        help=f"most playouts of `search` and lines of `think` for each decision (default: {MAX_PLAYOUTS})",
     )
     _add_server_options(play)
     play.set_defaults(run=_play)

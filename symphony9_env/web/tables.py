@@ -14,7 +14,6 @@ from typing import Any, Final
 from symphony9_env import agents, records
 from symphony9_env.agents import Agent, ExternalAgent
 from symphony9_env.agents.scripted import ScriptedAgent
-from symphony9_env.agents.search import SearchAgent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.events import Event, EventBuffer, opening_events, see
 from symphony9_env.options import VARIANT_FIELDS, VARIANT_NAMES, OptionValues, check_num_players, parse_option
@@ -45,7 +44,7 @@ class Permissions:
     """What the host may name in a request."""
 
     external_agents: bool = False  # agents that run code from outside this package
-    max_playouts: int | None = MAX_PLAYOUTS  # of search agents, for each decision; None for any number
+    max_playouts: int | None = MAX_PLAYOUTS  # of `search` and `think`, for each decision; None for any number
     # In which component files and saved policies may be; None for any folder.
     folders: tuple[Path, ...] | None = field(default_factory=lambda: (Path.cwd(),))
 
@@ -57,12 +56,12 @@ class Permissions:
                 f"agent {name!r} runs code from outside this package; a server that other machines can reach "
                 "allows that only if it is started with --allow-external-agents",
             )
-        if (path := agents.find_policy_file(name)) is not None:
+        for path in agents.find_policy_files(name):
             self.check_file(path, MAX_POLICY_SIZE)
 
     def check_playouts(self, agent: Agent) -> None:
         """Raise an error if an agent would search for too long, at the cost of the other tables."""
-        if self.max_playouts is not None and isinstance(agent, SearchAgent) and agent.playouts > self.max_playouts:
+        if self.max_playouts is not None and agent.playouts > self.max_playouts:
             allowed = f"up to {self.max_playouts} playouts a decision (symphony9 play --max-playouts N)"
             raise RequestError(422, f"agent {agent.name!r}; allowed: {allowed}")
 

@@ -13,6 +13,7 @@ from pettingzoo.utils import wrappers
 from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.agents import Agent, Card, save_policy
 from symphony9_env.agents.base import StoredPositions, position_of
+from symphony9_env.agents.think import DEFAULT_LINES
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.rules.state import NONE, game_at
@@ -20,7 +21,7 @@ from tests.properties.strategies import positions, rngs
 from tests.properties.test_secrets import change_secrets
 
 SCRIPTED = ["random", "greedy", "investor", "planner"]
-KINDS = [*SCRIPTED, "search:6", "search:6@planner"]
+KINDS = [*SCRIPTED, "search:6", "search:6@planner", "think:6", "think:6@planner", "think:4@policy"]
 
 
 def random_weights(card: Card, seed: int = 0) -> dict[str, Any]:
@@ -37,7 +38,8 @@ def policy_path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def every_kind(policy_path: str) -> list[Agent]:
-    return [agents.make(kind, seed=5) for kind in (*KINDS, policy_path)]
+    thinking = (f"think:4:{policy_path}", f"think:4:{policy_path}@{policy_path}", "think:2@search:2")
+    return [agents.make(kind, seed=5) for kind in (*KINDS, policy_path, *thinking)]
 
 
 def test_names_can_all_be_made() -> None:
@@ -46,6 +48,8 @@ def test_names_can_all_be_made() -> None:
         assert isinstance(agents.make(name, seed=1), Agent)
     assert agents.make("search").name == "search:800"
     assert agents.make("search:25").name == "search:25"
+    assert agents.make("think").name == f"think:{DEFAULT_LINES}"
+    assert agents.make("think:25@search:3@planner").name == "think:25@search:3@planner"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,12 @@ def test_names_can_all_be_made() -> None:
         ("search:many", "agent 'search:many'; allowed: search:N"),
         ("search:-3", "agent 'search:-3'; allowed: search:N"),
         ("search:10@nobody", "agent 'search:10@nobody'; allowed: search:N"),
+        ("think:0", "agent 'think:0'; allowed: think:N with 1 to 1000000 lines"),
+        ("think:many", "agent 'think:many'; allowed: think:N"),
+        ("think:10:planner", "agent 'think:10:planner'; allowed: think:N"),
+        ("think:10:no.safetensors", "policy no.safetensors: no such file"),
+        ("think:10@nobody", "unknown agent 'nobody'"),
+        ("thinking", "unknown agent 'thinking'; did you mean 'think'?"),
         ("searching", "unknown agent 'searching'; did you mean 'search'?"),
         ("no/such/file.safetensors", "policy no/such/file.safetensors: no such file"),
         (7, "agent 7; allowed: an Agent, a function of a message, or a name: random"),
@@ -118,7 +128,7 @@ def test_a_resampled_environment_gets_the_same_choice() -> None:
     planner = agents.make("planner", seed=1)
     for _ in range(60):
         twin = env.resample(env.deciding_seat, np.random.default_rng(1))
-        for name in (*SCRIPTED, "search:8"):
+        for name in (*SCRIPTED, "search:8", "think:8"):
             assert agents.make(name, seed=2).choose(twin) == agents.make(name, seed=2).choose(env)
         env.step(planner.choose(env))
 
@@ -135,11 +145,12 @@ def test_a_batch_is_decided_as_its_games_one_by_one(policy_path: str) -> None:
         assert agent.decide(games, rows[::-1].copy()).tolist() == alone[::-1]
 
 
-def test_threads_change_nothing_in_a_search() -> None:
+@pytest.mark.parametrize("name", ["search:20", "think:20"])
+def test_threads_change_nothing_in_a_search(name: str) -> None:
     games = BatchedGames(9, num_players=4, seed=4)
     rows = np.arange(9)
-    one = agents.make("search:20", seed=1)
-    three = agents.make("search:20", seed=1, num_threads=3)
+    one = agents.make(name, seed=1)
+    three = agents.make(name, seed=1, num_threads=3)
     assert one.decide(games, rows).tolist() == three.decide(games, rows).tolist()
 
 

@@ -367,6 +367,10 @@ def test_which_names_are_external() -> None:
         "search:800",
         "search:50@planner",
         "search:many",
+        "think",
+        "think:50:a/b.safetensors",
+        "think:50:a/b.safetensors@x:y.safetensors",
+        "think:a.b:c",
         "policy",
         "a/b.safetensors",
         "x:y.safetensors",
@@ -374,6 +378,7 @@ def test_which_names_are_external() -> None:
     own += ["mine=planner", "mine=a.safetensors", "nobody"]
     assert not [name for name in own if agents.is_external(name)]
     outside = ["a.b:c", "a:b.c", "x/y.py:c", "C:\\x\\y.py:c", "stdio:x y", "stdio:", "http://x", "https://x?a=b"]
+    outside += ["think@a.b:c", "think:50:x.safetensors@stdio:x y"]
     outside += [f"mine={name}" for name in outside]
     assert [name for name in outside if agents.is_external(name)] == outside
 

@@ -96,7 +96,9 @@ def test_component_files_have_a_size_limit(tmp_path: Path) -> None:
 # Agents.
 
 
-@pytest.mark.parametrize("name", ["search:10001", "label=search:10001", "search:10001@planner"])
+@pytest.mark.parametrize(
+    "name", ["search:10001", "label=search:10001", "search:10001@planner", "think:10001", "think:100@search:100"]
+)
 def test_the_number_of_playouts_is_limited(name: str, tmp_path: Path) -> None:
     with run_server(tmp_path) as (client, store):
         answer = request_table(client, store, seats=[{}, {"agent": name}])
