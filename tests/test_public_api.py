@@ -31,14 +31,14 @@ OPTIONAL = ("torch", "matplotlib", "PIL", "pygame", "starlette", "uvicorn", "pyd
 ALLOWED = {
     "_asdict": "collections.namedtuple: a public method in spite of its name",
     "_repr_html_": "IPython: the method that notebooks call",
-    "_last_obs": "Stable-Baselines3: restored, so that `learn` goes on in mid-game",
-    "_last_episode_starts": "Stable-Baselines3: saved and restored with it",
-    "_n_updates": "Stable-Baselines3: saved and restored with it",
+    "_exit": "os: ends the process at once",
+    "_n_updates": "Stable-Baselines3: saved and restored",
+    "_set_pg_timeout": "PyTorch: the only way to change the time limit of workers after they have met",
+    "_cumulative_rewards": "PettingZoo: what its tutorial on Stable-Baselines3 reads",
     "_cache": "Numba: a dispatcher's cache, replaced by one that checks what it loads",
     "_reduce": "Numba: a compiled function as data, as its own cache stores it",
     "_rebuild": "Numba: a compiled function from that data",
     "_build_env": "kaggle-environments: the environment of an OpenSpiel game, as it makes those that it registers",
-    "_setup_learn": "Stable-Baselines3: prepares a model to measure its rollouts alone",
 }
 
 

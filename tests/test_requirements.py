@@ -20,7 +20,7 @@ def test_every_extra_has_a_smoke_check() -> None:
 def test_an_unknown_extra_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         check_extras.main(["minary"])
-    assert "'minary'; allowed: bench, eval," in capsys.readouterr().err
+    assert "'minary'; allowed: bench, cluster, eval," in capsys.readouterr().err
 
 
 def test_the_lowest_versions_that_are_tested_are_the_lower_bounds() -> None:

@@ -26,7 +26,6 @@ from typing import Any, Final
 import ray
 import ray.train
 from ray.train.torch import TorchConfig, TorchTrainer
-from ray.train.torch.config import _TorchBackend
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from training.checkpoints import Checkpoint, parse_checkpoint, unpack, use_previous
@@ -45,7 +44,7 @@ RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined 
 PATIENCE_SECONDS: Final = 20.0  # until the user is told that there are no workers yet
 
 
-class _Backend(_TorchBackend):
+class InterfaceBackend(TorchConfig().backend_cls):
     """Ray's set-up of PyTorch's process group, after each worker has chosen its network interface."""
 
     def on_start(self, worker_group: Any, backend_config: Any) -> None:
@@ -58,8 +57,8 @@ class InterfaceTorchConfig(TorchConfig):
     """Ray's configuration of PyTorch, with the interfaces that Ray itself uses."""
 
     @property
-    def backend_cls(self) -> type[_TorchBackend]:
-        return _Backend
+    def backend_cls(self) -> type[InterfaceBackend]:
+        return InterfaceBackend
 
 
 def choose_interface() -> None:

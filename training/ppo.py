@@ -103,6 +103,10 @@ class SelfPlayPPO(MaskablePPO):
 
     # Learning.
 
+    def set_progress(self, done: float) -> None:
+        """Set what fraction of the run is done, for the schedule of the learning rate."""
+        self._current_progress_remaining = 1 - done
+
     def update(self, rollout: Rollout) -> None:
         """Improve the policy with a rollout of this worker, together with those of the others."""
         self.policy.set_training_mode(True)

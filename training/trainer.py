@@ -120,7 +120,7 @@ class Trainer:
         """Set what changes over the run: the learning rate, the entropy coefficient and the shaping coefficient."""
         done = min(self.num_timesteps / self.settings.total_steps, 1.0)
         ppo, reward = self.settings.ppo, self.settings.reward
-        self.model._current_progress_remaining = 1 - done
+        self.model.set_progress(done)
         self.model.ent_coef = ppo.ent_coef + done * (ppo.ent_coef_end - ppo.ent_coef)
         remaining = 1 - done / reward.shaping_fraction if reward.shaping_fraction > 0 else 0.0
         self.games.set_shaping(reward.shaping_coef * max(remaining, 0.0))
