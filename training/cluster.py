@@ -44,7 +44,10 @@ RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined 
 PATIENCE_SECONDS: Final = 20.0  # until the user is told that there are no workers yet
 
 
-class InterfaceBackend(TorchConfig().backend_cls):
+_Base: Any = TorchConfig().backend_cls
+
+
+class InterfaceBackend(_Base):
     """Ray's set-up of PyTorch's process group, after each worker has chosen its network interface."""
 
     def on_start(self, worker_group: Any, backend_config: Any) -> None:
