@@ -48,6 +48,7 @@ TINY_RUN: Final[dict[str, Any]] = {
 VICTIMS: Final = ("worker 0", "another worker", "all workers")
 EARLY_SHARE: Final = 0.35  # of the kills, which may come before the training has begun
 EARLY_SECONDS: Final = 6.0  # in which such a kill comes
+SPARED_SHARE: Final = 0.5  # of the runs that have only their end left
 LATE_SECONDS: Final = 2.0  # after the beginning of the training, in which the others come
 END_SECONDS: Final = 90.0  # for what is left to end
 START_SECONDS: Final = 300.0
@@ -121,7 +122,11 @@ class KilledRun:
 
     def wait(self, process: subprocess.Popen[bytes], rng: random.Random) -> None:
         """Wait until the moment of the kill, or the end of the run."""
-        if rng.random() < EARLY_SHARE:
+        is_early, is_spared = rng.random() < EARLY_SHARE, rng.random() < SPARED_SHARE
+        if is_spared and self.saved >= TINY_RUN["total_steps"]:
+            process.wait(START_SECONDS)
+            return
+        if is_early:
             seconds = rng.uniform(0, EARLY_SECONDS)
         else:
             end = time.monotonic() + START_SECONDS

@@ -19,7 +19,10 @@ from symphony9_env.arguments import run
 from tests.training.runs import SHORT, TINY, settings
 from training import run as training_run
 from training import train
-from training.progress import plot_win_rates
+from training.group import Group
+from training.network import export_weights, make_card
+from training.ppo import SelfPlayPPO
+from training.progress import evaluate, join_parts, plot_win_rates
 from training.run import RunFolder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -116,3 +119,18 @@ def test_a_project_of_weights_and_biases_needs_it_installed(
     assert run("train", lambda: train.main(arguments)) == 2
     error = capsys.readouterr().err
     assert error == "train: wandb=symphony: Weights & Biases is not installed; pip install wandb\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8])
+def test_workers_share_the_games_of_an_evaluation(size: int) -> None:
+    """Also if there are more workers than deals: some then play none."""
+    chosen = settings(evaluation={"games": 12, "opponents": ["random", "greedy"]})
+    model = SelfPlayPPO(chosen, Group())
+    parts = []
+    for rank in range(size):
+        group = Group()
+        group.rank, group.size = rank, size
+        parts.append(evaluate(chosen, make_card(chosen, {}), export_weights(model.policy), group))
+    alone = evaluate(chosen, make_card(chosen, {}), export_weights(model.policy), Group())
+    assert sum(len(part["random"][0]) for part in parts) == 12
+    assert join_parts(parts, 1, 2.0) == pytest.approx(join_parts([alone], 1, 2.0))

@@ -30,7 +30,7 @@ from training.run import LocalRun, RunFolder
 
 ROOT = Path(__file__).parent.parent.parent
 LEARNING_STEPS = 80_000
-LEARNING_THRESHOLD = 0.57
+LEARNING_THRESHOLD = 0.62
 
 
 def find_checkpoint(folder: RunFolder) -> Checkpoint:
@@ -188,8 +188,8 @@ def test_a_run_can_start_from_a_saved_policy(straight: RunFolder) -> None:
 
 
 def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
-    """Without behaviour cloning. An untrained policy wins about 48 %; five seeds reached 63 to 71 % (mean 68, standard
-    deviation 3), so the threshold of 57 % is far above chance and far below the usual result.
+    """Without behaviour cloning. An untrained policy wins about 48 %; five seeds reached 70 to 73 % (mean 71, standard
+    deviation 1), so the threshold of 62 % is far above chance and far below the usual result.
     """
     chosen = settings(
         total_steps=LEARNING_STEPS,
