@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,10 +223,17 @@ def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
 # What runs in a worker that was started here.
 
 
-def _end_with_input() -> None:
+def _end_with_input(store: str) -> None:
+    """End when worker 0 has ended."""
     while os.read(0, 4096):  # not through `sys.stdin`, whose lock the interpreter needs when it exits
         pass
+    _remove_store(store)
     os._exit(1)
+
+
+def _remove_store(store: str) -> None:
+    """Remove the folder of the store, which worker 0 can't do if it was killed."""
+    shutil.rmtree(Path(store).parent, ignore_errors=True)
 
 
 def run_worker(task: Task, answers: int) -> None:
@@ -254,7 +262,7 @@ def main() -> int:
     answers = os.dup(1)
     os.dup2(2, 1)  # what an agent prints must not fill the pipe, which worker 0 reads at the end only
     task: dict[str, Any] = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    threading.Thread(target=_end_with_input, args=(task["store"],), daemon=True).start()
     try:
         run_worker(Task(**task), answers)
     except ValueError as error:
@@ -265,6 +273,7 @@ def main() -> int:
         status, reason = LOST, f"worker {task['rank']}: {_shorten(error)}"
     else:
         return 0
+    _remove_store(task["store"])
     with suppress(BrokenPipeError):
         os.write(answers, json.dumps(reason).encode() + b"\n")
     return status

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -237,8 +238,9 @@ def test_an_agent_that_only_this_process_knows_is_named(tmp_path: Path, monkeypa
 # Signals and sockets.
 
 
-def start_run(folder: Path) -> subprocess.Popen[str]:
-    """Start a long run with two workers in a process of its own, and wait for its first checkpoint."""
+@contextmanager
+def start_run(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Start a long run in a process of its own and wait for its first checkpoint; yield it, and worker 1."""
     config = folder / "plain.yaml"
     config.write_text(yaml.safe_dump({**TINY, **PLAIN, "workers": 2, "total_steps": 10**8, "save_every": 0.01}))
     command = [sys.executable, "-m", "training.train", "--config", str(config), "--out", str(folder / "run")]
@@ -246,11 +248,16 @@ def start_run(folder: Path) -> subprocess.Popen[str]:
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     end = time.monotonic() + 120
-    while not (folder / "run" / "checkpoint.pt").exists():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return process
+    try:
+        while not (folder / "run" / "checkpoint.pt").exists():
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        (other,) = children(process.pid)
+        yield process, other
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def listening_addresses(pid: int) -> set[str]:
@@ -266,9 +273,10 @@ def listening_addresses(pid: int) -> set[str]:
     return found
 
 
-def wait_for_end(pids: list[int], seconds: float) -> bool:
+def wait_for_end(pid: int, seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids):
+    command = Path(f"/proc/{pid}/cmdline")  # empty for a zombie
+    while command.exists() and command.read_bytes():
         if time.monotonic() > end:
             return False
         time.sleep(0.05)
@@ -277,31 +285,34 @@ def wait_for_end(pids: list[int], seconds: float) -> bool:
 
 @linux_only
 def test_ctrl_c_stops_all_workers_after_a_save_and_they_listen_on_this_machine_only(tmp_path: Path) -> None:
-    process = start_run(tmp_path)
-    others = children(process.pid)
-    assert len(others) == 1
-    addresses = set.union(*(listening_addresses(pid) for pid in (process.pid, *others)))
-    assert addresses <= {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
+    with start_run(tmp_path) as (process, other):
+        addresses = listening_addresses(process.pid) | listening_addresses(other)
+        os.kill(other, signal.SIGINT)  # is not for it
+        os.kill(other, signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+        output, errors = process.communicate(timeout=60)
     assert addresses
-    os.kill(others[0], signal.SIGINT)  # is not for it
-    os.kill(others[0], signal.SIGTERM)
-    os.killpg(process.pid, signal.SIGINT)  # what a terminal does
-    output, errors = process.communicate(timeout=60)
+    assert addresses <= {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
     assert process.returncode == 130, errors
     assert "continue with:" in output
     assert "Traceback" not in errors
-    assert wait_for_end(others, 1)
+    assert wait_for_end(other, 1)
 
 
 @linux_only
-def test_the_other_workers_end_when_worker_0_is_killed(tmp_path: Path) -> None:
-    process = start_run(tmp_path)
-    others = children(process.pid)
-    assert len(others) == 1
-    process.kill()
-    errors = process.communicate(timeout=60)[1]
+def test_the_other_workers_end_and_clean_up_when_worker_0_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    with start_run(tmp_path) as (process, other):
+        stores = list((tmp_path / "temporary").glob("symphony9-workers-*"))
+        process.kill()
+        errors = process.communicate(timeout=60)[1]
     assert "Traceback" not in errors
-    assert wait_for_end(others, 5)
+    assert wait_for_end(other, 5)
+    assert len(stores) == 1
+    assert not stores[0].exists()
     folder = RunFolder(tmp_path / "run")
     with folder.lock():
         last = folder.checkpoint if folder.checkpoint.exists() else folder.previous
