@@ -2,9 +2,8 @@
 # mypy: disable-error-code="no-any-return"
 """The networks of saved policies, compiled: one observation at a time, so that a result never depends on a batch.
 
-Most inputs of every layer are 0: observations are mostly one-hot, and three of four units behind a ReLU are off. So
-each layer adds up the weights of the inputs that are not 0, and skips all others. This is as fast per observation as
-the NumPy version would be in large batches if matrix multiplication ran at the processor's peak. Only what is asked
+Most inputs of every layer are 0: observations are mostly one-hot, and most units behind a ReLU are off. So
+each layer adds up the weights of the inputs that are not 0, and skips all others. Only what is asked
 for is computed: the logits of legal actions, or the value.
 
 A packed network (`packing.py`) is a tuple:
