@@ -12,7 +12,7 @@
 # make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
-# make policies           train the policies that come with the package, by configs/shipped/; hours; in runs/shipped/
+# make policies           train policies by the recipes in configs/shipped/, for hours; results in runs/shipped/
 # make golden             regenerate the golden playthroughs after a change of the rules; review the difference
 # make docs               regenerate the tables in docs/
 # make figures            regenerate the images in docs/
