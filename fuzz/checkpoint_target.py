@@ -82,7 +82,7 @@ def _open(folder: Path) -> Iterator[Harness]:
             restore_checkpoint(checkpoint, model, games)
             with must_work():
                 model.set_logger(make_logger(None))
-                model.update(games.collect(model, 32))
+                model.update(games.collect(model.make_actor(), 32))
 
     with sandbox():
         train(settings, run)

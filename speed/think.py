@@ -104,7 +104,7 @@ def time_parts(games: BatchedGames, policy: PolicyAgent, rounds: int) -> dict[st
     for number, name in enumerate(PARTS):
         arguments = (number, games.states, games.states.copy(), network, workspace, observation)
         calls[name] = lambda arguments=arguments: run_part(*arguments)  # type: ignore[misc]
-    calls["NumPy: observation and logits"] = lambda: policy.decide(games, np.arange(NUM_POSITIONS))
+    calls["decision of the policy in a batch"] = lambda: policy.decide(games, np.arange(NUM_POSITIONS))
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(20 * rounds + 2):
         for name, call in calls.items():

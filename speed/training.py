@@ -42,7 +42,7 @@ from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.opponents import Opponents, decide_by
 from symphony9_env.integrations.sb3 import Symphony9VecEnv
-from symphony9_env.rules.state import NUM_MUSICIANS
+from symphony9_env.rules.state import NUM_MUSICIANS, States
 from training.config import Settings, parse_settings
 from training.group import Group
 from training.network import SelfPlayPolicy, export_weights, make_card
@@ -125,18 +125,25 @@ class TimedTrainer(Trainer):
 
     def count(self) -> None:
         """Count the forward passes of all networks from now on."""
-        act, decide, pool = self.model.act, self.games.pool.decide, self.games.pool
+        make_actor, decide, pool = self.model.make_actor, self.games.pool.decide, self.games.pool
 
-        def count_act(inputs: Any) -> Any:
-            self.num_passes += len(inputs.observation)
-            return act(inputs)
+        def make_counting_actor() -> Any:
+            actor = make_actor()
+            act = actor.act
+
+            def count_act(states: States) -> Any:
+                self.num_passes += len(states)
+                return act(states)
+
+            actor.act = count_act  # type: ignore[method-assign]
+            return actor
 
         def count_decisions(positions: Positions, rows: Rows) -> Rows:
             members = pool.member_at[rows, positions.states["player"][rows]]
             self.num_passes += int((members > len(pool.settings.fixed)).sum())
             return decide(positions, rows)
 
-        self.model.act = count_act  # type: ignore[method-assign]
+        self.model.make_actor = make_counting_actor  # type: ignore[method-assign]
         pool.decide = count_decisions  # type: ignore[method-assign]
 
 

@@ -16,20 +16,18 @@ from numpy.typing import NDArray
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rewards import add_rewards
-from symphony9_env.rules.chance import derive_seed, draw_below, draw_member, mix, skip_draws
+from symphony9_env.rules.chance import derive_seed, draw_member, mix, skip_draws
 from symphony9_env.rules.events import clear_events
 from symphony9_env.rules.game import apply, legal_set, mark_legal
 from symphony9_env.rules.scoring import total_points
 from symphony9_env.rules.setup import deal_game
 from symphony9_env.rules.state import NONE, NUM_BOARDS, OVER, SIXTHS, Game
 from symphony9_env.views.vector import encode
-from symphony9_env.views.visible import public_digest
 
 SEATS: Final = NUM_BOARDS
 # Most decisions in a game. A round of four: 8 free picks, 8 purchases, 4 announcements, 4 hands, 8 penalties
 # (or fewer bonuses); six rounds, 12 sales and 4 passes at the end.
 MAX_DECISIONS: Final = 6 * (8 + 8 + 4 + 4 + 8) + 12 + 4
-_FINE: Final = 1 << 24
 
 
 @entry
@@ -230,13 +228,9 @@ def play_rows(states: Any, rows: Any, actions: Any, history: Any, length: Any) -
 
 
 @entry
-def observe_rows(states: Any, rows: Any, seed: Any, observation: Any, mask: Any, chance: Any) -> None:
-    """Write the deciding seat's observation and mask on each of these rows, and a number from 0 to 1 to draw by.
-
-    The number depends on the seed and on public information.
-    """
+def observe_rows(states: Any, rows: Any, observation: Any, mask: Any) -> None:
+    """Write the deciding seat's observation and mask on each of these rows."""
     for index in range(len(rows)):
         game = states[rows[index]]
         encode(game, int(game.player), observation[index])
         mark_legal(legal_set(game), mask[index])
-        chance[index] = draw_below(mix(seed ^ public_digest(game)), 0, _FINE) / _FINE

@@ -88,7 +88,7 @@ def clone_behaviour(model: SelfPlayPPO, settings: Settings, run: Run | None) -> 
     cloning, group = settings.behaviour_cloning, model.group
     chunk = group.share(CHUNK_SIZE)
     num_chunks = -(-cloning.games // (chunk * group.size))
-    optimizer = torch.optim.Adam(model.policy.parameters(), cloning.learning_rate, fused=True)
+    optimizer = model.make_optimizer(cloning.learning_rate)
     seed = next_seed(settings.seed if group.rank == 0 else derive_agent_seed(settings.seed, group.rank))
     if run is not None:
         run.begin(num_chunks * chunk * group.size, 0, "games", f"cloning {cloning.agent}")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -33,7 +33,7 @@ from training.progress import Row, check_rows
 from training.self_play import SelfPlay
 from training.tensors import check_tensors
 
-FORMAT: Final = "symphony9-training/4"
+FORMAT: Final = "symphony9-training/5"
 MAX_BYTES: Final = 1 << 32
 CONTENTS: Final[dict[str, type]] = {
     "settings": str,
@@ -210,7 +210,7 @@ def _restore(checkpoint: Checkpoint, model: SelfPlayPPO, games: SelfPlay) -> Non
     check_tensors("policy", state["policy"], model.policy.state_dict())
     model.policy.load_state_dict(state["policy"])
     check_values(make_card(checkpoint.settings, {}), export_weights(model.policy))
-    _check_optimizer(state["optimizer"], list(model.policy.parameters()))
+    _check_optimizer(state["optimizer"], model.flat.detach())
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state["optimizer"]})
     wanted = {} if model.reference is None else model.reference.state_dict()
     check_tensors("reference", state["reference"], wanted)
@@ -238,15 +238,14 @@ def _restore_worker(workers: tuple[Any, ...], model: SelfPlayPPO, games: SelfPla
     torch.set_rng_state(own["torch_rng"])
 
 
-def _check_optimizer(state: dict[Any, Any], parameters: Sequence[torch.Tensor]) -> None:
-    """Raise a ValueError unless this can be the state of Adam for these parameters; it is empty before an update."""
-    if not set(state) <= set(range(len(parameters))):
-        raise ValueError(f"optimizer: needed: the numbers of parameters, 0 to {len(parameters) - 1}")
-    for number, values in state.items():
-        like = parameters[number].detach()
-        check_tensors(f"optimizer {number}", values, {"step": torch.zeros(()), "exp_avg": like, "exp_avg_sq": like})
+def _check_optimizer(state: dict[Any, Any], like: torch.Tensor) -> None:
+    """Raise a ValueError unless this can be the state of Adam for one tensor; it is empty before an update."""
+    if not set(state) <= {0}:
+        raise ValueError("optimizer: needed: the state of one tensor, 0")
+    for values in state.values():
+        check_tensors("optimizer 0", values, {"step": torch.zeros(()), "exp_avg": like, "exp_avg_sq": like})
         if values["step"] < 0 or (values["exp_avg_sq"] < 0).any():
-            raise ValueError(f"optimizer {number}: step and exp_avg_sq must not be negative")
+            raise ValueError("optimizer 0: step and exp_avg_sq must not be negative")
 
 
 def _invalid(path: Path, reason: object) -> InvalidCheckpointError:

@@ -13,10 +13,9 @@ from torch import nn
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.networks import SHAPES, Weights, musician_columns
 from symphony9_env.agents.policy import Card, load_policy
-from symphony9_env.rules.state import NUM_MUSICIANS
 from symphony9_env.views import STATE_SIZE, observation_size
 from training.config import NetworkSettings, Settings
-from training.fused_layers import PooledLayer
+from training.fused_layers import MusicianLayers
 
 ACTIVATIONS: Final[dict[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 OUTPUT_LAYERS: Final = ("choice.weight", "rest.weight", "value.weight")
@@ -33,14 +32,12 @@ class Musicians(nn.Module):
 
     columns: torch.Tensor
     global_columns: torch.Tensor
-    no_offset: torch.Tensor
 
     def __init__(self, network: NetworkSettings, ledger: bool) -> None:
         super().__init__()
         columns, global_columns = musician_columns(ledger)
         self.register_buffer("columns", torch.from_numpy(columns), persistent=False)
         self.register_buffer("global_columns", torch.from_numpy(global_columns), persistent=False)
-        self.register_buffer("no_offset", torch.zeros(NUM_MUSICIANS, network.hidden[1]), persistent=False)
         self.activate: Callable[[torch.Tensor], torch.Tensor] = ACTIVATIONS[network.activation]()
         self.is_fused = network.activation == "relu"
         shapes = SHAPES["musicians"](network.hidden, ledger)
@@ -52,8 +49,8 @@ class Musicians(nn.Module):
         self.latent_dim_vf = network.hidden[2]
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        musicians, position = self._encode(observation)
-        return self._logits(musicians, position), self._head(position, "value_third")
+        choices, position = self._encode(observation)
+        return self._logits(choices, position), self._head(position, "value_third")
 
     def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
         return self._logits(*self._encode(observation))
@@ -62,36 +59,40 @@ class Musicians(nn.Module):
         return self._head(self._encode(observation)[1], "value_third")
 
     def _encode(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the features of each musician, and those of the whole position."""
-        weights, linear = self.weights, nn.functional.linear
+        """Return the logits of each musician's choices, and the features of the whole position."""
         global_features = observation[:, self.global_columns]
-        shared = linear(global_features, weights["first_table"])
-        first, pooled = self._pooled_layer(
-            observation[:, self.columns], weights["first_weight"], shared, weights["first_place"]
-        )
-        shared = linear(pooled, weights["second_pool"], weights["second_bias"])
-        second, pooled = self._pooled_layer(first, weights["second_weight"], shared, self.no_offset)
-        return second, torch.cat([pooled, global_features], dim=1)
+        shared = nn.functional.linear(global_features, self.weights["first_table"])
+        names = ("first_weight", "first_place", "second_weight", "second_pool", "second_bias", "choice_weight")
+        weights = [self.weights[name] for name in (*names, "choice_bias")]
+        is_fused = self.is_fused and observation.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+        apply: Any = MusicianLayers.apply if is_fused else self._apply_layers
+        choices, pooled = apply(observation[:, self.columns], shared, *weights)
+        return choices, torch.cat([pooled, global_features], dim=1)
 
-    def _pooled_layer(
-        self, features: torch.Tensor, weight: torch.Tensor, shared: torch.Tensor, offset: torch.Tensor
+    def _apply_layers(
+        self, features: torch.Tensor, shared: torch.Tensor, *weights: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Apply a layer to every musician; return its activations, and their mean and maximum over the musicians."""
-        if self.is_fused and features.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
-            activations: tuple[torch.Tensor, torch.Tensor] = PooledLayer.apply(features, weight, shared, offset)  # type: ignore[no-untyped-call]
-            return activations
-        values = self.activate(nn.functional.linear(features, weight) + shared[:, None, :] + offset)
-        return values, torch.cat([values.mean(dim=1), values.amax(dim=1)], dim=1)
+        """Compute what `MusicianLayers` does, on any device and with any activation function."""
+        first_weight, place, second_weight, pool, bias, choice, choice_bias = weights
+        linear = nn.functional.linear
+        first = self.activate(linear(features, first_weight) + shared[:, None, :] + place)
+        second_shared = linear(_pool(first), pool, bias)
+        second = self.activate(linear(first, second_weight) + second_shared[:, None, :])
+        return linear(second, choice, choice_bias), _pool(second)
 
-    def _logits(self, musicians: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        weights, linear = self.weights, nn.functional.linear
-        choices = linear(musicians, weights["choice_weight"], weights["choice_bias"])
-        rest = linear(self._head(position, "third"), weights["rest_weight"], weights["rest_bias"])
+    def _logits(self, choices: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        weights = self.weights
+        rest = nn.functional.linear(self._head(position, "third"), weights["rest_weight"], weights["rest_bias"])
         return torch.cat([choices.transpose(1, 2).flatten(1), rest], dim=1)
 
     def _head(self, position: torch.Tensor, name: str) -> torch.Tensor:
         layer = nn.functional.linear(position, self.weights[f"{name}_weight"], self.weights[f"{name}_bias"])
         return self.activate(layer)
+
+
+def _pool(values: torch.Tensor) -> torch.Tensor:
+    """Return the mean and the maximum over musicians."""
+    return torch.cat([values.mean(dim=1), values.amax(dim=1)], dim=1)
 
 
 def _initial_values(name: str, shape: tuple[int, ...]) -> torch.Tensor:

@@ -13,18 +13,55 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import explained_variance
+from torch import nn
 from torch.nn import functional
 
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
+from symphony9_env.agents.base import derive_agent_seed
+from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.envs.spaces import vector_space
 from symphony9_env.rules.state import States
 from symphony9_env.views import observation_fields
 from training.config import Settings
 from training.group import Group
-from training.network import Evaluation, SelfPlayPolicy, load_initial_weights
-from training.self_play import Encoder, Floats, Inputs, Rollout
+from training.network import Evaluation, SelfPlayPolicy, export_weights, load_initial_weights, make_card
+from training.self_play import Encoder, Floats, Rollout
 
 Losses = dict[str, float]
+
+
+def flatten_parameters(module: nn.Module) -> nn.Parameter:
+    """Let all parameters, and their gradients, be parts of one tensor, and return it.
+
+    The workers then exchange all gradients at once, and an optimizer takes its step on one tensor.
+    """
+    parameters = list(module.parameters())
+    flat = nn.Parameter(torch.cat([values.detach().flatten() for values in parameters]))
+    flat.grad = torch.zeros_like(flat)
+    sizes = [values.numel() for values in parameters]
+    parts = zip(torch.split(flat.detach(), sizes), torch.split(flat.grad, sizes), strict=True)
+    for values, (part, gradient) in zip(parameters, parts, strict=True):
+        values.data = part.view_as(values)
+        values.grad = gradient.view_as(values)
+    return flat
+
+
+class LearnerActor:
+    """Plays the learner's seats with the policy as it is now, compiled as saved policies are."""
+
+    def __init__(self, model: SelfPlayPPO) -> None:
+        self._model = model
+        seed = derive_agent_seed(model.settings.seed, model._n_updates)
+        self._agent = PolicyAgent("learner", make_card(model.settings, {}), export_weights(model.policy), seed)
+
+    def act(self, states: States) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Draw an action in each state; return the actions, their log-probabilities and the values of the positions."""
+        rows = np.arange(len(states))
+        actions, log_probs, values = self._agent.sample(states, rows)
+        if self._model.policy.critic is not None:
+            with torch.no_grad():
+                values = self._model.policy.evaluate_positions(*self._model.encode(states, rows)).baseline.cpu().numpy()
+        return actions, log_probs, values
 
 
 class SelfPlayPPO(MaskablePPO):
@@ -56,7 +93,6 @@ class SelfPlayPPO(MaskablePPO):
             policy_kwargs={
                 "network": settings.network,
                 "ledger": settings.game.ledger,
-                "optimizer_kwargs": {"eps": 1e-5, "fused": True},
             },
             seed=settings.seed % 2**32,
             device=device,
@@ -69,36 +105,24 @@ class SelfPlayPPO(MaskablePPO):
         self.n_envs = 1
         self._setup_model()
         load_initial_weights(self.policy, settings)
-        self._parameters = list(self.policy.parameters())
-        self._gradient = self._make_flat_gradient()
+        self.flat = flatten_parameters(self.policy)
+        self.policy.optimizer = self.make_optimizer(ppo.learning_rate)
         # The slow copy of the policy from which the KL divergence is measured.
         self.reference = copy.deepcopy(self.policy).requires_grad_(False) if ppo.kl_coef > 0 else None
 
-    def _make_flat_gradient(self) -> torch.Tensor:
-        """Let the gradients of all parameters be parts of one tensor, so that workers exchange it at once."""
-        flat = torch.zeros(sum(values.numel() for values in self._parameters), device=self.device)
-        parts = torch.split(flat, [values.numel() for values in self._parameters])
-        for values, part in zip(self._parameters, parts, strict=True):
-            values.grad = part.view_as(values)
-        return flat
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Adam:
+        """Return a new optimizer of all parameters."""
+        return torch.optim.Adam([self.flat], learning_rate, eps=1e-5, fused=True)
 
     # Playing.
 
-    @torch.no_grad()
-    def act(self, inputs: Inputs) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Draw an action for each row; return the actions, their log-probabilities and the values of the positions."""
-        evaluation = self.policy.evaluate_positions(*self._move_to_device(inputs))
-        # The largest of log-probabilities with Gumbel noise is a sample from the distribution.
-        noise = -torch.empty(evaluation.log_probs.shape).exponential_().log()
-        actions = (evaluation.log_probs + noise.to(self.device)).argmax(dim=1, keepdim=True)
-        log_prob = evaluation.log_probs.gather(1, actions)[:, 0]
-        return actions[:, 0].cpu().numpy(), log_prob.cpu().numpy(), evaluation.baseline.cpu().numpy()
+    def make_actor(self) -> LearnerActor:
+        """Return what plays the learner's seats in the next rollout."""
+        return LearnerActor(self)
 
     def encode(self, states: States, rows: NDArray[np.int64]) -> list[Any]:
         """Return the network's inputs for the deciding seats in these states."""
-        return self._move_to_device(self.encoder.encode(states, rows))
-
-    def _move_to_device(self, inputs: Inputs) -> list[Any]:
+        inputs = self.encoder.encode(states, rows)
         return [None if array is None else torch.from_numpy(array).to(self.device) for array in inputs]
 
     # Learning.
@@ -192,11 +216,13 @@ class SelfPlayPPO(MaskablePPO):
 
     def step(self, loss: torch.Tensor, optimizer: torch.optim.Optimizer, max_grad_norm: float) -> None:
         """Compute the gradient, average it over the workers, and take a step of an optimizer."""
-        self._gradient.zero_()
+        gradient = self.flat.grad
+        assert gradient is not None
+        gradient.zero_()
         loss.backward()  # type: ignore[no-untyped-call]
-        self.group.average(self._gradient)
-        norm = torch.linalg.vector_norm(self._gradient)
-        self._gradient *= torch.clamp(max_grad_norm / (norm + 1e-6), max=1.0)
+        self.group.average(gradient)
+        norm = torch.linalg.vector_norm(gradient)
+        gradient *= torch.clamp(max_grad_norm / (norm + 1e-6), max=1.0)
         optimizer.step()
 
     # The slow copy of the policy.
@@ -218,7 +244,7 @@ class SelfPlayPPO(MaskablePPO):
     @torch.no_grad()
     def _move_reference(self) -> None:
         if self.reference is not None:
-            for slow, values in zip(self.reference.parameters(), self._parameters, strict=True):
+            for slow, values in zip(self.reference.parameters(), self.policy.parameters(), strict=True):
                 slow.lerp_(values, 1 - self.settings.ppo.kl_decay)
 
     def _log(self, rollout: Rollout, history: list[Losses]) -> None:

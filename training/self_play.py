@@ -56,8 +56,8 @@ class Rollout(NamedTuple):
 class Actor(Protocol):
     """Chooses the learner's actions."""
 
-    def act(self, inputs: Inputs) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Return an action for each row, its log-probability, and the value of the position."""
+    def act(self, states: States) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Return an action for each state, its log-probability, and the value of the position."""
 
 
 class _Step(NamedTuple):
@@ -81,7 +81,7 @@ class Encoder:
         """Return what the deciding seats on these rows observe, and the state if the critic uses it."""
         observation = np.empty((len(rows), self._size), np.float32)
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
-        observe_rows(states, rows, np.uint64(0), observation, mask, np.empty(len(rows)))
+        observe_rows(states, rows, observation, mask)
         return Inputs(observation, mask == 1, self._encode_state(states, rows) if self._needs_state else None)
 
     @staticmethod
@@ -98,7 +98,6 @@ class SelfPlay:
     def __init__(self, settings: Settings, group: Group) -> None:
         self.settings = settings
         self.num_games = group.share(settings.ppo.n_envs)
-        self.encoder = Encoder(settings)
         self.pool = OpponentPool(settings, self.num_games)
         self._seed = settings.seed if group.rank == 0 else derive_agent_seed(settings.seed, group.rank)
         options = settings.game.options().as_keywords()
@@ -133,7 +132,7 @@ class SelfPlay:
         rows, others = np.flatnonzero(is_learner), np.flatnonzero(~is_learner)
         actions = np.empty(self.num_games, np.int64)
         states = batch.states[rows]  # a copy
-        actions[rows], log_prob, value = actor.act(self.encoder.encode(states, np.arange(len(rows))))
+        actions[rows], log_prob, value = actor.act(states)
         actions[others] = self.pool.decide(batch, others)
         batch.step(actions)
         ended = batch.terminated.copy()

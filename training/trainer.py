@@ -84,7 +84,7 @@ class Trainer:
             self._prepare_update()
             if self.stopped:
                 return
-            rollout = self.games.collect(self.model, share)
+            rollout = self.games.collect(self.model.make_actor(), share)
             self.group.average(torch.from_numpy(self.games.pool.ahead_rates))
             self.model.num_timesteps += share * self.group.size
             self.model.update(rollout)

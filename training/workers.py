@@ -27,7 +27,8 @@ from torch import distributed
 from torch.distributed import distributed_c10d
 
 from training.config import Settings, parse_settings_json
-from training.group import DistributedGroup, Group
+from training.group import DistributedGroup, Group, LocalGroup
+from training.shared_memory import SharedMemory, share_memory
 
 TIMEOUT: Final = timedelta(hours=1)  # for a worker that does not answer: agents outside this package can be slow
 JOIN_TIMEOUT: Final = timedelta(minutes=1)  # for workers that are ready to find each other
@@ -47,6 +48,7 @@ class Task:
     size: int
     store: str  # the file through which the workers find each other
     checkpoint: str | None  # the file to continue from
+    descriptors: tuple[int, ...]  # of the shared memory and of the socket to worker 0, where there are any
 
 
 def count_cores() -> int:
@@ -108,20 +110,26 @@ def start_workers(settings: Settings, checkpoint: Path | None) -> Iterator[Group
         return
     with tempfile.TemporaryDirectory(prefix="symphony9-workers-") as folder:
         store = str(Path(folder) / "store")
+        own, *others = share_memory(size, TIMEOUT.total_seconds())
+        path = None if checkpoint is None else str(checkpoint)
         tasks = [
-            Task(settings.model_dump_json(), rank, size, store, None if checkpoint is None else str(checkpoint))
-            for rank in range(1, size)
+            Task(settings.model_dump_json(), rank, size, store, path, memory.descriptors() if memory else ())
+            for rank, memory in enumerate(others, start=1)
         ]
         processes = [_start(task) for task in tasks]
+        for memory in filter(None, others):
+            memory.close()
         try:
             _wait_until_ready(processes)
-            group = join_group(settings, 0, size, store)
+            group = join_group(settings, 0, size, store, own)
             yield group
             group.close()
         except RuntimeError as error:
             raise _explain_loss(processes, error) from None
         finally:
             _end(processes)
+            if own is not None:
+                own.close()
             if distributed.is_initialized():
                 distributed.destroy_process_group()
 
@@ -135,6 +143,7 @@ def _start(task: Task) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
         env=variables,
+        pass_fds=task.descriptors,
         start_new_session=True,  # Ctrl-C on a terminal is for worker 0
     )
     assert process.stdin is not None
@@ -153,7 +162,9 @@ def _wait_until_ready(processes: Sequence[subprocess.Popen[str]]) -> None:
             raise ValueError(json.loads(answer)) if answer else RuntimeError("a worker ended before it was ready")
 
 
-def join_group(settings: Settings, rank: int, size: int, store: str) -> DistributedGroup:
+def join_group(
+    settings: Settings, rank: int, size: int, store: str, memory: SharedMemory | None = None
+) -> DistributedGroup:
     """Join the group of all workers on this machine. They listen on the loopback interface only."""
     shared = distributed.FileStore(store, size)  # type: ignore[attr-defined]
     with _set_variable("GLOO_SOCKET_IFNAME", LOOPBACK.get(sys.platform, "")):
@@ -161,7 +172,7 @@ def join_group(settings: Settings, rank: int, size: int, store: str) -> Distribu
             choose_backend(settings), store=shared, rank=rank, world_size=size, timeout=JOIN_TIMEOUT
         )
     distributed_c10d._set_pg_timeout(TIMEOUT)
-    return DistributedGroup()
+    return LocalGroup(memory) if memory else DistributedGroup()
 
 
 @contextmanager
@@ -244,7 +255,8 @@ def run_worker(task: Task, answers: int) -> None:
     settings = parse_settings_json(task.settings, "the settings")
     limit_threads(settings)
     os.write(answers, READY.encode())
-    group = join_group(settings, task.rank, task.size, task.store)
+    memory = SharedMemory.inherit(task.rank, task.size, *task.descriptors) if task.descriptors else None
+    group = join_group(settings, task.rank, task.size, task.store, memory)
     trainer = Trainer(settings, group, None, choose_device(settings, task.rank))
     try:
         if task.checkpoint is None:

@@ -30,6 +30,7 @@ from symphony9_env.compilation import entry, rule
 from symphony9_env.rules.game import legal_set
 from symphony9_env.rules.state import NUM_MUSICIANS, Game
 from symphony9_env.views.vector import encode
+from symphony9_env.views.visible import draw_chance
 
 MLP, MUSICIANS = range(2)
 RELU, TANH = range(2)
@@ -212,13 +213,20 @@ def _apply_layers(network: Any, workspace: Any, first_layer: int) -> None:
 
 
 @entry
-def infer_rows(network: Any, workspace: Any, states: Any, rows: Any, logits: Any, values: Any) -> None:
-    """Write the logits of the legal actions (minus infinity for the others) and the value for each of these rows."""
+def infer_rows(
+    network: Any, workspace: Any, states: Any, rows: Any, seed: Any, logits: Any, chance: Any, values: Any
+) -> None:
+    """Write the logits of the legal actions (minus infinity for the others), and a number to draw an action by.
+
+    Also write the values, unless `values` is empty; they are not a number if the network has none.
+    """
     for number in range(len(rows)):
         game = states[rows[number]]
         legal = legal_set(game)
+        chance[number] = draw_chance(game, seed)
         observe_game(network, workspace, game, int(game.player))
         compute_logits(network, workspace, legal)
         for action in range(NUM_ACTIONS_DISCUSSION):
             logits[number, action] = logits_of(workspace)[action] if legal >> action & 1 else -np.inf
-        values[number] = compute_value(network, workspace) if network[0][HAS_VALUE] else np.nan
+        if len(values):
+            values[number] = compute_value(network, workspace) if network[0][HAS_VALUE] else np.nan

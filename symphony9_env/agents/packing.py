@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.agents import inference
 from symphony9_env.agents.networks import Floats, Weights, musician_columns
-from symphony9_env.agents.policy import Card
 from symphony9_env.agents.simd import WIDTH_UNIT
 from symphony9_env.rules.state import NUM_MUSICIANS
 from symphony9_env.views import observation_size
+
+if TYPE_CHECKING:
+    from symphony9_env.agents.policy import Card
 
 Layer = tuple[Floats, Floats]  # the bias of each output, and the weights as (inputs, outputs)
 _ACTIVATIONS: Final = {"relu": inference.RELU, "tanh": inference.TANH}

@@ -22,6 +22,7 @@ from safetensors.numpy import save
 from symphony9_env import files
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.base import Agent, Positions, Rows
+from symphony9_env.agents.inference import LIST_SIZE, infer_rows, new_workspace
 from symphony9_env.agents.networks import (
     ACTIVATIONS,
     MAX_LAYER_SIZE,
@@ -31,13 +32,12 @@ from symphony9_env.agents.networks import (
     Shapes,
     Weights,
     is_bounded,
-    make_network,
 )
+from symphony9_env.agents.packing import pack_network
 from symphony9_env.components import PLAYER_COUNTS
-from symphony9_env.engine import observe_rows
 from symphony9_env.rules.state import States
 from symphony9_env.suggestions import shorten, show
-from symphony9_env.views import LAYOUT_VERSION, layout_hash, observation_size
+from symphony9_env.views import LAYOUT_VERSION, layout_hash
 
 FORMAT: Final = "symphony9-policy"
 FORMAT_VERSION: Final = 1
@@ -244,7 +244,8 @@ class PolicyAgent(Agent):
         self.card = card
         self.weights = weights
         self._hash = _hash(weights, repr(card))
-        self.network = make_network(card.network, card.hidden, card.activation, card.ledger, weights)
+        self.network = pack_network(card, weights)
+        self.has_value = any(name.startswith("value.") for name in weights)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], seed: int) -> PolicyAgent:
@@ -265,33 +266,46 @@ class PolicyAgent(Agent):
         return self
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
-        _, logits, chance = self._observe(positions.states, rows)
+        logits, chance, _ = self._infer(positions.states, rows)
         if self.card.temperature == 0:
             return np.argmax(logits, axis=1)
-        cumulative = np.cumsum(_softmax_weights(logits, self.card.temperature), axis=1)
-        return np.argmax(cumulative > chance[:, None] * cumulative[:, -1:], axis=1)
+        return _draw_actions(_softmax_weights(logits, self.card.temperature), chance)
+
+    def sample(self, states: States, rows: Rows) -> tuple[Rows, Floats, Floats]:
+        """Draw actions at temperature 1; return them, the logarithms of their probabilities, and the values."""
+        logits, chance, values = self._infer(states, rows, with_values=True)
+        weights = _softmax_weights(logits)
+        actions = _draw_actions(weights, chance)
+        return actions, np.log(weights[np.arange(len(rows)), actions] / weights.sum(axis=1)), values
 
     def evaluate(self, states: States, rows: Rows) -> tuple[Floats, Floats | None]:
         """Return the probability of every action (at temperature 1) and the expected return of the deciding seat.
 
         The expected return is None if the policy file has no weights for the value.
         """
-        observation, logits, _ = self._observe(states, rows)
+        logits, _, values = self._infer(states, rows, with_values=True)
         weights = _softmax_weights(logits)
-        return weights / weights.sum(axis=1, keepdims=True), self.network.value(observation)
+        return weights / weights.sum(axis=1, keepdims=True), values if self.has_value else None
 
-    def _observe(self, states: States, rows: Rows) -> tuple[Any, Any, Any]:
-        """Return the deciding seats' observations, the logits of all actions, and a random number from 0 to 1 for each.
+    def _infer(self, states: States, rows: Rows, with_values: bool = False) -> tuple[Floats, Any, Floats]:
+        """Return the logits of all actions, a random number from 0 to 1 for each row, and the values if wanted.
 
         Illegal actions have a logit of minus infinity.
         """
         for count in np.unique(states["num_players"][rows]).tolist():
             self.check_players(count)
-        observation = np.empty((len(rows), observation_size(self.card.ledger)), np.float32)
-        mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
+        logits = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.float32)
         chance = np.empty(len(rows))
-        observe_rows(states, rows, np.uint64(self.seed), observation, mask, chance)
-        return observation, np.where(mask == 1, self.network.logits(observation), -np.inf), chance
+        values = np.empty(len(rows) if with_values else 0, np.float32)
+        workspace = new_workspace(int(self.network[0][LIST_SIZE]))
+        infer_rows(self.network, workspace, states, rows, np.uint64(self.seed), logits, chance, values)
+        return logits, chance, values
+
+
+def _draw_actions(weights: Any, chance: Any) -> Rows:
+    """Draw an action on each row with a probability in proportion to its weight, by a random number from 0 to 1."""
+    cumulative = np.cumsum(weights, axis=1)
+    return np.argmax(cumulative > chance[:, None] * cumulative[:, -1:], axis=1)
 
 
 def _softmax_weights(logits: Any, temperature: float = 1.0) -> Any:

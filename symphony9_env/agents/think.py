@@ -20,7 +20,6 @@ from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import inference, lines
 from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions
 from symphony9_env.agents.networks import Floats
-from symphony9_env.agents.packing import pack_network
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.simulation import Buffers, Models, Simulation
@@ -133,13 +132,13 @@ class ThinkAgent(Agent):
         if num_players in self._models:
             return
         self.check_players(num_players)
-        guide = _pack(self.policy.for_players(num_players))
+        guide = self.policy.for_players(num_players).network
         kind, network, temperature = lines.MIXED, guide, self.settings.rival_temperature
         if isinstance(self.rivals, ScriptedAgent):
             kind = self.rivals.strategy
         elif isinstance(self.rivals, PolicyAgent | ShippedPolicy):
             known = self.rivals.for_players(num_players)
-            kind, network, temperature = lines.NETWORK, _pack(known), float(known.card.temperature)
+            kind, network, temperature = lines.NETWORK, known.network, float(known.card.temperature)
         elif self.rivals:
             kind = lines.OUTSIDE
         chosen = self.settings
@@ -199,10 +198,6 @@ class ThinkAgent(Agent):
         weights = priors * np.exp(self.settings.improvement * (completed - completed.max()))
         probabilities = weights / weights.sum()
         return probabilities, float(probabilities @ completed)
-
-
-def _pack(policy: PolicyAgent) -> tuple[Any, ...]:
-    return pack_network(policy.card, policy.weights)
 
 
 def _list_members(members: int) -> NDArray[np.int64]:

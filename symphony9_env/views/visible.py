@@ -10,12 +10,12 @@ seat view, resampling, digests, adapters and agents all ask the functions here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from symphony9_env.compilation import rule, wrapping_rule
-from symphony9_env.rules.chance import mix
+from symphony9_env.rules.chance import draw_below, mix
 from symphony9_env.rules.state import (
     CONTRIBUTE,
     DISCUSS,
@@ -28,6 +28,7 @@ from symphony9_env.rules.state import (
 )
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_FINE: Final = 1 << 24
 
 
 @rule
@@ -95,6 +96,12 @@ def public_digest(game: Game) -> Any:
         for token in range(NUM_FURNITURE):
             digest = _add(digest, int(game.sales[board, token]))
     return mix(digest)
+
+
+@rule
+def draw_chance(game: Game, seed: Any) -> float:
+    """Return a random number from 0 to 1 for the decision of a seat, by the seed and by public information."""
+    return draw_below(mix(seed ^ public_digest(game)), 0, _FINE) / _FINE
 
 
 @rule

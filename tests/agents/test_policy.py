@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from symphony9_env import agents, symphony9_v0
+from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.agents import Card, load_policy, policy, save_policy
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.views import observation_size
@@ -112,12 +112,15 @@ def test_relu_is_supported(tmp_path: Path) -> None:
     path = tmp_path / "relu.safetensors"
     save_policy(path, card, random_weights(card))
     agent = PolicyAgent.load(path, 0)
-    seen = np.zeros((1, observation_size()), np.float32)
+    games = BatchedGames(1, num_players=4, seed=0)
+    seen, legal = games.observation[0], games.action_mask[0].astype(bool)
     weights = random_weights(card)
-    hidden = np.maximum(weights["policy.0.bias"], 0)
+    hidden = np.maximum(weights["policy.0.weight"] @ seen + weights["policy.0.bias"], 0)
     hidden = np.maximum(weights["policy.1.weight"] @ hidden + weights["policy.1.bias"], 0)
-    expected = weights["policy.2.weight"] @ hidden + weights["policy.2.bias"]
-    np.testing.assert_allclose(agent.network.logits(seen)[0], expected, rtol=1e-5)
+    logits = (weights["policy.2.weight"] @ hidden + weights["policy.2.bias"])[: len(legal)][legal]
+    expected = np.exp(logits) / np.exp(logits).sum()
+    probabilities, _ = agent.evaluate(games.states, np.zeros(1, np.int64))
+    np.testing.assert_allclose(probabilities[0, : len(legal)][legal], expected, rtol=1e-4)
 
 
 def error_of(path: Path) -> str:
@@ -227,11 +230,13 @@ def test_a_policy_without_its_value_network_plays(tmp_path: Path) -> None:
         whole = random_weights(card)
         save_policy(path, card, {name: array for name, array in whole.items() if not name.startswith("value.")})
         agent = PolicyAgent.load(path, 0)
-        seen = np.zeros((2, observation_size()), np.float32)
-        assert agent.network.value(seen) is None
-        assert agent.network.logits(seen).shape == (2, 49)
+        games, rows = BatchedGames(2, num_players=4, seed=0), np.arange(2)
+        probabilities, value = agent.evaluate(games.states, rows)
+        assert value is None
+        assert probabilities.shape == (2, 49)
+        assert games.action_mask[rows, agent.decide(games, rows)].all()
         save_policy(path, card, whole)
-        assert PolicyAgent.load(path, 0).network.value(seen) is not None
+        assert PolicyAgent.load(path, 0).evaluate(games.states, rows)[1] is not None
 
 
 def make_sparse(path: Path, shapes: dict[str, tuple[int, ...]], metadata: dict[str, str]) -> None:

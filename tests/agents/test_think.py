@@ -11,8 +11,8 @@ from symphony9_env import BatchedGames, agents
 from symphony9_env.actions import NAMES, NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import AgentFailed, Card, inference, save_policy
 from symphony9_env.agents.base import StoredPositions
+from symphony9_env.agents.networks import make_network
 from symphony9_env.agents.packing import pack_network
-from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.agents.think import ThinkAgent, ThinkSettings
 from symphony9_env.rules.state import SELL_LAST, game_at
 from tests.agents.test_protocol import random_weights
@@ -33,12 +33,12 @@ def infer(card: Card, weights: dict[str, np.ndarray], games: BatchedGames, rows:
     workspace = inference.new_workspace(int(network[0][inference.LIST_SIZE]))
     logits = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.float32)
     values = np.empty(len(rows), np.float32)
-    inference.infer_rows(network, workspace, games.states, rows, logits, values)
+    inference.infer_rows(network, workspace, games.states, rows, np.uint64(0), logits, np.empty(len(rows)), values)
     return logits, values
 
 
-def middle_of_games(num_players: int) -> BatchedGames:
-    games = BatchedGames(40, num_players=num_players, seed=3)
+def middle_of_games(num_players: int, ledger: bool = False) -> BatchedGames:
+    games = BatchedGames(40, num_players=num_players, ledger=ledger, seed=3)
     for number in range(90):
         games.step(games.sample_actions(rows := np.arange(40)[: 40 - number % 30]), rows)
     return games
@@ -47,15 +47,15 @@ def middle_of_games(num_players: int) -> BatchedGames:
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.network}-{card.activation}-{len(card.hidden)}")
 def test_the_compiled_network_agrees_with_the_numpy_one(card: Card) -> None:
     weights = random_weights(card)
-    policy = PolicyAgent("small", card, weights, 0)
+    network = make_network(card.network, card.hidden, card.activation, card.ledger, weights)
     for num_players in (2, 4):
-        games, rows = middle_of_games(num_players), np.arange(40)
+        games, rows = middle_of_games(num_players, card.ledger), np.arange(40)
         logits, values = infer(card, weights, games, rows)
         legal = np.isfinite(logits)
         assert (legal[:, : games.action_mask.shape[1]] == games.action_mask).all()
-        observation, expected, _ = policy._observe(games.states, rows)
+        expected = network.logits(games.observation)
         assert np.allclose(logits[legal], expected[legal], rtol=1e-4, atol=1e-3)
-        value = policy.network.value(observation)
+        value = network.value(games.observation)
         assert value is not None
         assert np.allclose(values, value, rtol=1e-4, atol=1e-3)
 

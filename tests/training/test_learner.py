@@ -42,7 +42,7 @@ def make(chosen: Settings, noise: float = 0.3) -> SelfPlayPPO:
 def play(model: SelfPlayPPO, num_decisions: int = 256) -> Rollout:
     games = SelfPlay(model.settings, Group())
     games.deal()
-    return games.collect(model, num_decisions)
+    return games.collect(model.make_actor(), num_decisions)
 
 
 # The network.
@@ -63,12 +63,11 @@ def test_the_saved_network_computes_what_the_trained_one_does(tmp_path: Path, ne
     assert np.array_equal(observation, games.observation)
     with torch.no_grad():
         evaluation = model.policy.evaluate_positions(observation, mask)
-    logits = torch.from_numpy(agent.network.logits(games.observation)).masked_fill(~mask, -1e9)
-    torch.testing.assert_close(logits.log_softmax(1), evaluation.log_probs, atol=1e-4, rtol=1e-4)
-    saved_value = agent.network.value(games.observation)
+    probabilities, saved_value = agent.evaluate(games.states, np.arange(64))
+    np.testing.assert_allclose(probabilities, evaluation.log_probs.exp(), atol=1e-5)
     assert saved_value is not None
     np.testing.assert_allclose(saved_value, evaluation.value.numpy(), atol=1e-4)
-    assert np.ptp(agent.network.logits(games.observation)) > 0.1
+    assert np.ptp(evaluation.log_probs.numpy()[mask.numpy()]) > 0.1
     other = SelfPlayPPO(chosen, Group())
     set_weights(other.policy, *agents.load_policy(path))
     for name, values in export_weights(other.policy).items():
@@ -234,7 +233,8 @@ def test_bfloat16_computes_nearly_the_same_update() -> None:
         torch.manual_seed(0)
         model = make(settings(ppo={**PPO, "batch_size": 256, "n_epochs": 1, "precision": precision}))
         model.update(play(model))
-        gradients.append(model._gradient.clone())
+        assert model.flat.grad is not None
+        gradients.append(model.flat.grad.clone())
         assert all(values.dtype == torch.float32 for values in model.policy.parameters())
     full, half = gradients
     assert not torch.equal(full, half)
@@ -247,7 +247,7 @@ def test_bfloat16_computes_nearly_the_same_update() -> None:
 def test_behaviour_cloning_learns_the_agents_choices() -> None:
     chosen = settings(behaviour_cloning={"agent": "greedy", "random_move_probability": 0.1})
     model = make(chosen, noise=0)
-    optimizer = torch.optim.Adam(model.policy.parameters(), 0.01)
+    optimizer = model.make_optimizer(0.01)
     agreement = [fit(model, collect_demonstrations(chosen, seed), optimizer, 64)[0] for seed in range(3)]
     assert agreement[-1] > agreement[0] + 0.05
     played = collect_demonstrations(chosen, 5)

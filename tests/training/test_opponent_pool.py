@@ -59,7 +59,7 @@ def test_the_pool_takes_every_agent_that_can_be_made_and_closes_it(own_agents: P
     games.deal()
     assert set(np.unique(games.pool.member_at)) == {0, 1, 2, 3, 4, 5}
     assert ((games.pool.member_at == LEARNER).sum(1) == 1).all()
-    games.collect(SelfPlayPPO(chosen, Group()), 32)
+    games.collect(SelfPlayPPO(chosen, Group()).make_actor(), 32)
     assert CountingAgent.num_decisions > 0
     games.close()
     assert CountingAgent.num_closed == 2  # by the check of the settings and by the run
@@ -124,7 +124,7 @@ def test_a_snapshot_keeps_its_weights_and_plays_with_them() -> None:
     before = {name: values.copy() for name, values in weights.items()}
     games.deal()
     assert (games.pool.member_at == 1).sum() == 32  # two of three seats in 16 games
-    model.update(games.collect(model, 64))
+    model.update(games.collect(model.make_actor(), 64))
     for name, values in games.pool.snapshots[0].weights.items():
         assert np.array_equal(values, before[name])
     assert any(not np.array_equal(values, before[name]) for name, values in export_weights(model.policy).items())

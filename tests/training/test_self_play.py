@@ -10,12 +10,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from symphony9_env.rules.state import States
 from tests.training.runs import settings
 from training.config import Settings
 from training.group import Group
 from training.opponent_pool import LEARNER
 from training.ppo import SelfPlayPPO
-from training.self_play import Floats, Inputs, SelfPlay, _Step
+from training.self_play import Encoder, Floats, SelfPlay, _Step
 
 ONLY_LEARNERS: dict[str, Any] = {"latest": 1, "past": 0, "fixed": {}}
 ONLY_GREEDY: dict[str, Any] = {"latest": 0, "past": 0, "fixed": {"greedy": 1}}
@@ -29,10 +30,11 @@ class RandomActor:
     def __init__(self, scale: float = 1.0) -> None:
         self.rng, self.scale = np.random.default_rng(0), scale
 
-    def act(self, inputs: Inputs) -> tuple[NDArray[np.int64], Floats, Floats]:
-        noise = self.rng.random(inputs.mask.shape)
+    def act(self, states: States) -> tuple[NDArray[np.int64], Floats, Floats]:
+        mask = Encoder(settings()).encode(states, np.arange(len(states))).mask
+        noise = self.rng.random(mask.shape)
         values = self.scale * self.rng.normal(size=len(noise))
-        return np.where(inputs.mask, noise, -1).argmax(1), np.zeros(len(noise), np.float32), values.astype(np.float32)
+        return np.where(mask, noise, -1).argmax(1), np.zeros(len(noise), np.float32), values.astype(np.float32)
 
 
 class Moment(NamedTuple):
@@ -187,7 +189,7 @@ def test_log_probabilities_and_values_are_those_of_the_actions_taken(network: di
         for values in model.policy.parameters():
             values.add_(0.3 * torch.randn_like(values))
     games.deal()
-    rollout = games.collect(model, 300)
+    rollout = games.collect(model.make_actor(), 300)
     inputs = model.encode(rollout.states, np.arange(300))
     with torch.no_grad():
         evaluation = model.policy.evaluate_positions(*inputs)
@@ -206,22 +208,23 @@ def test_actions_are_drawn_with_the_probabilities_of_the_policy() -> None:
         for values in model.policy.parameters():
             values.add_(0.3 * torch.randn_like(values))
     games.deal()
-    one = games.encoder.encode(games.batch.states, np.zeros(20_000, np.int64))
-    actions, log_prob, _ = model.act(one)
+    one, drawn = games.batch.states[:1], []
+    for number in range(5_000):
+        model._n_updates = number  # after each update, other actions are drawn in the same position
+        drawn.append(model.make_actor().act(one))
+    actions, log_prob, _ = (np.concatenate(part) for part in zip(*drawn, strict=True))
     with torch.no_grad():
-        evaluation = model.policy.evaluate_positions(
-            *(torch.from_numpy(part[:1]) for part in one[:2] if part is not None)
-        )
+        evaluation = model.policy.evaluate_positions(*model.encode(one, np.zeros(1, np.int64)))
     probabilities = evaluation.log_probs[0].exp().numpy()
     counts = np.bincount(actions, minlength=len(probabilities))
-    assert (np.abs(counts - 20_000 * probabilities) <= 4.5 * np.sqrt(20_000 * probabilities)).all()
+    assert (np.abs(counts - 5_000 * probabilities) <= 4.5 * np.sqrt(5_000 * probabilities)).all()
     np.testing.assert_allclose(np.exp(log_prob), probabilities[actions], rtol=1e-4)
 
 
 def test_a_single_game_in_which_the_learner_waits_for_its_turn() -> None:
     games = RecordedSelfPlay(settings(ppo={"n_envs": 1, "n_steps": 16, "batch_size": 16}, opponents=ONLY_GREEDY))
     model = SelfPlayPPO(games.settings, Group())
-    assert len(games.collect(model, 40).action) == 40
+    assert len(games.collect(model.make_actor(), 40).action) == 40
     assert {len(moment.step.rows) for moment in games.moments} == {0, 1}
 
 
