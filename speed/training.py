@@ -4,12 +4,13 @@
     python -m speed.training --rounds 5 --num-players 2
 
 one seat          sb3-contrib's MaskablePPO with its own rollouts and updates: one learner in each game, 3 epochs
-1 worker, 3 ep.   `training.train` with as many epochs: every seat that the learner plays contributes
+                  with minibatches of 512
+1 worker, 3 ep.   `training.train` with these settings: every seat that the learner plays contributes
 1 worker          `training.train` with its default settings
 2 workers         the same with two workers, on two cores
 
-Each takes its turn in every round, in new processes, with the network, the opponents and the batch size of the default
-settings; the first updates, which compile and warm up, are not counted. The bound is what one
+Each takes its turn in every round, in new processes, with the network and the opponents of the default settings; the
+first updates, which compile and warm up, are not counted. The bound is what one
 core could learn from if it did nothing but multiply matrices as fast as it can: the measured rate of a large product,
 divided by the operations that a decision takes, which are those of its updates and of all networks that decided.
 """
@@ -54,7 +55,7 @@ from training.trainer import Trainer
 from training.workers import limit_threads, start_workers
 
 ONE_SEAT, SAME_EPOCHS, ONE_WORKER, TWO_WORKERS = "one seat", "1 worker, 3 ep.", "1 worker", "2 workers"
-EPOCHS_BEFORE: Final = 3
+SETTINGS_BEFORE: Final = {"n_epochs": 3, "batch_size": 512}
 NUM_SNAPSHOTS: Final = 4
 NUM_UPDATES: Final = 8
 NUM_WARM_UP: Final = 4  # updates that are not counted: they compile, and take the snapshots
@@ -71,7 +72,7 @@ class Measured(NamedTuple):
 
 def make_settings(num_players: int, case: str) -> Settings:
     """Return the settings of a case: the defaults, without evaluations and checkpoints on the way."""
-    ppo = {"n_epochs": EPOCHS_BEFORE} if case in (ONE_SEAT, SAME_EPOCHS) else {}
+    ppo = SETTINGS_BEFORE if case in (ONE_SEAT, SAME_EPOCHS) else {}
     settings = parse_settings({"game": {"num_players": num_players}, "ppo": ppo}, "speed.training")
     decisions = settings.ppo.n_envs * settings.ppo.n_steps
     given = {
@@ -264,7 +265,7 @@ def report(measured: dict[str, list[Measured]], num_players: int) -> str:
             format_table(("", "decisions/s"), [*rows, ("bound of one core", f"{bound:,.0f}")]),
             "",
             f"1 worker / one seat: {median_ratio(rates, ONE_WORKER, ONE_SEAT):.2f}"
-            f" (with as many epochs: {median_ratio(rates, SAME_EPOCHS, ONE_SEAT):.2f})",
+            f" (with the same settings: {median_ratio(rates, SAME_EPOCHS, ONE_SEAT):.2f})",
             f"2 workers / one seat: {median_ratio(rates, TWO_WORKERS, ONE_SEAT):.2f} (wanted: 2.5)",
             f"2 workers / 1 worker: {median_ratio(rates, TWO_WORKERS, ONE_WORKER):.2f} (wanted: 1.8)",
             f"1 worker / bound: {100 * statistics.median(shares):.0f} % (wanted: 50 %)",

@@ -61,6 +61,7 @@ class SharedMemory:
         """Return the slots, made larger if they are smaller than this."""
         if self._slots.shape[1] < num_bytes:
             assert self._file is not None
+            self._wait_for_all()  # others may still read the mean from the smaller slots
             width = -(-num_bytes // SLOT_UNIT) * SLOT_UNIT
             os.ftruncate(self._file, (self._size + 1) * width)
             memory = mmap.mmap(self._file, (self._size + 1) * width)
