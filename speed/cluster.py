@@ -3,10 +3,11 @@
     sudo .venv/bin/python -m speed.cluster
     sudo .venv/bin/python -m speed.cluster --networks 0.1/10,1/1 --updates 20
 
-For each network this measures how long the workers take to average a gradient of the default network's size (gloo), and
-the decisions per second of training with Ray: one worker, and one on each machine. A machine has one core. For
-comparison: one and two workers of one machine without Ray. Needs Linux, root, iproute2 and `ray[train]`. The link is a
-process that itself takes processor time (`speed/slow_link.py`).
+For each network this measures how long the workers take to average a gradient of the default network's size, by gloo's
+all-reduce and as training does it, and the decisions per second of training with Ray: one worker, and one on each
+machine. A machine has one core. For comparison: one and two workers of one machine without Ray, which average in shared
+memory. Needs Linux, root, iproute2 and `ray[train]`. The link is a process that itself takes processor time
+(`speed/slow_link.py`).
 """
 
 from __future__ import annotations
@@ -20,20 +21,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
 import torch
 from torch import distributed
 
 from symphony9_env.arena.console import format_table, positive_int
 from symphony9_env.arguments import Parser, run
 from training.config import parse_settings
-from training.group import Group
+from training.group import DistributedGroup, Group
 from training.ppo import SelfPlayPPO
+from training.shared_memory import share_memory
 
 NAMES: Final = ("symphony9-0", "symphony9-1")
 DEVICES: Final = ("s9-0", "s9-1")
@@ -112,29 +115,51 @@ def count_weights() -> int:
 
 
 def average_here(rank: int, size: int) -> None:
-    """Average a gradient with the other machine again and again; print the median time in seconds."""
+    """Average a gradient with the other machine again and again; print the median times of both ways in seconds."""
     os.environ["GLOO_SOCKET_IFNAME"] = DEVICES[rank]
     torch.set_num_threads(1)
     address = f"tcp://{ADDRESSES[0]}:{PORT + 1}"
     distributed.init_process_group("gloo", address, timedelta(minutes=1), rank=rank, world_size=2)
-    values, seconds = torch.zeros(size), []
+    group, values = DistributedGroup(), torch.zeros(size)
+    times = time_repeats(lambda: distributed.all_reduce(values)), time_repeats(lambda: group.average(values))
+    group.close()
+    print(json.dumps(times))
+
+
+def time_repeats(function: Callable[[], object]) -> float:
+    """Return the median time of a call in seconds."""
+    seconds = []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        distributed.all_reduce(values)
+        function()
         seconds.append(time.perf_counter() - start)
-    distributed.destroy_process_group()
-    print(json.dumps(statistics.median(seconds)))
+    return statistics.median(seconds)
 
 
-def measure_average(size: int) -> float:
-    """Return the seconds that two machines take to average so many numbers."""
+def measure_average(size: int) -> tuple[float, float]:
+    """Return the seconds that two machines take to average so many numbers: by gloo's all-reduce, and in training."""
     commands = [[sys.executable, "-m", "speed.cluster", "--average", f"{rank}:{size}"] for rank in range(2)]
     workers = [
         subprocess.Popen(on_machine(rank, *command), stdout=subprocess.PIPE, text=True)
         for rank, command in enumerate(commands)
     ]
     outputs = [worker.communicate()[0] for worker in workers]
-    return float(json.loads(outputs[0].splitlines()[-1]))
+    by_gloo, in_training = json.loads(outputs[0].splitlines()[-1])
+    return by_gloo, in_training
+
+
+def measure_shared_average(size: int) -> float:
+    """Return the seconds that two workers on one machine take to average so many numbers in shared memory."""
+    first, second = share_memory(2, timeout=60)
+    assert first is not None
+    assert second is not None
+    if os.fork() == 0:
+        time_repeats(lambda values=np.zeros(size, np.float32): second.average(values))  # type: ignore[misc]
+        os._exit(0)
+    values = np.zeros(size, np.float32)
+    seconds = time_repeats(lambda: first.average(values))
+    os.wait()
+    return seconds
 
 
 # Training.
@@ -197,18 +222,20 @@ def measure(networks: Sequence[Network], updates: int) -> str:
     with tempfile.TemporaryDirectory() as name:
         config = write_config(Path(name), updates)
         alone = {workers: train(python, config, workers) for workers in (1, 2)}
-        rows = [(f"one machine, {workers} workers", "", "", f"{rate:,.0f}") for workers, rate in alone.items()]
+        shared = f"{1000 * measure_shared_average(size):.2f}"
+        rows = [("one machine, 1 worker", "", "", "", f"{alone[1]:,.0f}")]
+        rows.append(("one machine, 2 workers", "shared memory", "", shared, f"{alone[2]:,.0f}"))
         for network in networks:
             with two_machines(network):
-                seconds = measure_average(size)
+                averages = [f"{1000 * seconds:.2f}" for seconds in measure_average(size)]
                 for machines in (1, 2):
                     with ray_cluster(machines):
                         rate = train(on_machine(0, *python), config, machines)
                     label = f"Ray, {machines} machines, a worker on each"
-                    rows.append((label, str(network), f"{1000 * seconds:.2f}", f"{rate:,.0f}"))
+                    rows.append((label, str(network), *averages, f"{rate:,.0f}"))
                     print(f"{label}, {network}: {rate:,.0f}/s", file=sys.stderr, flush=True)
     title = f"gradient of {size:,} numbers, {4 * size / 1e6:.2f} MB\n"
-    return title + format_table(("", "network", "average, ms", "decisions/s"), rows)
+    return title + format_table(("", "network", "gloo's all-reduce, ms", "average, ms", "decisions/s"), rows)
 
 
 def main() -> None:

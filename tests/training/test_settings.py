@@ -168,5 +168,5 @@ def test_every_setting_is_listed_with_its_default_and_a_description() -> None:
         assert description, setting
         load_settings(CONFIGS[0], [setting])
     settings = [line.split()[0] for line in lines]
-    for expected in ("ppo.learning_rate=0.0003", "game.num_players=4", "opponents.same_kind=0.5", "start_from=null"):
+    for expected in ("ppo.learning_rate=0.0008", "game.num_players=4", "opponents.same_kind=0.5", "start_from=null"):
         assert expected in settings

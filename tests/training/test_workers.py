@@ -82,6 +82,37 @@ def test_one_worker_through_the_group_is_the_single_process(short: RunFolder, tm
         assert torch.equal(values, expected[name])
 
 
+_AVERAGE = """
+import sys, torch
+from datetime import timedelta
+from torch import distributed
+from training.group import DistributedGroup
+rank, size, store = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+distributed.init_process_group("gloo", store=distributed.FileStore(store, size), rank=rank, world_size=size)
+group = DistributedGroup()
+values = torch.randn(1000, generator=torch.Generator().manual_seed(rank))
+group.average(values)
+torch.save(values, f"{store}.{rank}")
+group.close()
+"""
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_workers_on_different_machines_get_the_same_mean(tmp_path: Path, size: int) -> None:
+    """With any number of workers, also those that are no power of two."""
+    store = tmp_path / "store"
+    variables = {**os.environ, "GLOO_SOCKET_IFNAME": workers.LOOPBACK.get(sys.platform, "")}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _AVERAGE, str(rank), str(size), str(store)], env=variables)
+        for rank in range(size)
+    ]
+    assert [process.wait(60) for process in processes] == [0] * size
+    found = [torch.load(f"{store}.{rank}") for rank in range(size)]
+    given = [torch.randn(1000, generator=torch.Generator().manual_seed(rank)) for rank in range(size)]
+    torch.testing.assert_close(found[0], torch.stack(given).mean(0))
+    assert all(torch.equal(values, found[0]) for values in found)
+
+
 def test_the_parameters_that_workers_have_are_compared_when_saving(
     double: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
