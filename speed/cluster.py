@@ -153,10 +153,10 @@ def measure_shared_average(size: int) -> float:
     first, second = share_memory(2, timeout=60)
     assert first is not None
     assert second is not None
-    if os.fork() == 0:
-        time_repeats(lambda values=np.zeros(size, np.float32): second.average(values))  # type: ignore[misc]
-        os._exit(0)
     values = np.zeros(size, np.float32)
+    if os.fork() == 0:
+        time_repeats(lambda: second.average(values))
+        os._exit(0)
     seconds = time_repeats(lambda: first.average(values))
     os.wait()
     return seconds
@@ -227,12 +227,12 @@ def measure(networks: Sequence[Network], updates: int) -> str:
         rows.append(("one machine, 2 workers", "shared memory", "", shared, f"{alone[2]:,.0f}"))
         for network in networks:
             with two_machines(network):
-                averages = [f"{1000 * seconds:.2f}" for seconds in measure_average(size)]
+                by_gloo, in_training = (f"{1000 * seconds:.2f}" for seconds in measure_average(size))
                 for machines in (1, 2):
                     with ray_cluster(machines):
                         rate = train(on_machine(0, *python), config, machines)
                     label = f"Ray, {machines} machines, a worker on each"
-                    rows.append((label, str(network), *averages, f"{rate:,.0f}"))
+                    rows.append((label, str(network), by_gloo, in_training, f"{rate:,.0f}"))
                     print(f"{label}, {network}: {rate:,.0f}/s", file=sys.stderr, flush=True)
     title = f"gradient of {size:,} numbers, {4 * size / 1e6:.2f} MB\n"
     return title + format_table(("", "network", "gloo's all-reduce, ms", "average, ms", "decisions/s"), rows)
