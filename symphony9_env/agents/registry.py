@@ -128,6 +128,18 @@ def is_external(name: str) -> bool:
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 
+def is_process_or_address(name: str) -> bool:
+    """Return whether a name stands for a process or a web address, also as the rivals of `think`.
+
+    >>> is_process_or_address("mine=stdio:python my_agent.py"), is_process_or_address("my_agent.py:decide")
+    (True, False)
+    """
+    text = _split_label(name)[1]
+    if re.match(_THINK_PREFIX, text) and (found := _THINK_NAME.fullmatch(text)):
+        return is_process_or_address(found["rivals"] or "")
+    return text.startswith((_STDIO, *_HTTP))
+
+
 def find_policy_files(name: str) -> list[str]:
     """Return the paths of the saved policies that a name makes `make` read; none if it stands for something else."""
     text = _split_label(name)[1]
