@@ -10,12 +10,12 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import ray
-from ray.exceptions import RayActorError
+from ray.exceptions import RayError
 from tqdm import tqdm
 
 from symphony9_env.arena.game_loop import Answer, Event, WorkerPool
@@ -102,9 +102,10 @@ class ClusterPool(WorkerPool):
         self._starting.discard(worker)
         try:
             answer = ray.get(reference)
-        except RayActorError as error:
-            del self._workers[worker]
-            return Event(worker, loss=str(error).strip().splitlines()[0])
+        except RayError as error:  # its process or machine was lost, or its results with the machine that kept them
+            with suppress(RayError):
+                ray.kill(self._workers.pop(worker))  # it may still run if only its connection was lost
+            return Event(worker, loss=type(error).__name__)
         self.idle.append(worker)
         return Event(worker, None if answer is True else answer)
 

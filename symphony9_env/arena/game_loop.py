@@ -87,8 +87,8 @@ class ChunkSizes:
         self._size = smallest
 
     def choose(self, num_left: int, num_workers: int) -> int:
-        """Return the size of the next chunk; towards the end chunks get smaller, so that all workers have some."""
-        share = -(-num_left // num_workers)
+        """Return the size of the next chunk; towards the end chunks get smaller, so that workers end together."""
+        share = -(-num_left // (2 * num_workers)) if num_workers > 1 else num_left
         return min(num_left, max(self._smallest, min(self._size, share)))
 
     def learn(self, num_games: int, seconds: float) -> None:
@@ -105,10 +105,20 @@ class _Chunk:
 
 
 class GameLoop:
-    """Plays games with the workers of a pool. `plan` returns a game by its number, as the player takes it."""
+    """Plays games with the workers of a pool.
 
-    def __init__(self, pool: WorkerPool, player: GamePlayer, plan: Callable[[int], Any], sizes: ChunkSizes) -> None:
-        self._pool, self._player, self._plan, self._sizes = pool, player, plan, sizes
+    `plan` returns a game by its number, as the player takes it, and `announce` is told when a worker is lost.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        player: GamePlayer,
+        plan: Callable[[int], Any],
+        sizes: ChunkSizes,
+        announce: Callable[[str], None],
+    ) -> None:
+        self._pool, self._player, self._plan, self._sizes, self._announce = pool, player, plan, sizes, announce
         self._playing: dict[int, _Chunk] = {}  # by worker
         self._lost: list[_Chunk] = []  # a heap: the first games are played again first
         self._answers: dict[int, Answer] = {}  # by the number of the first game; their turn has not come
@@ -173,6 +183,7 @@ class GameLoop:
             num_losses, what = chunk.num_losses, f"had finished game {chunk.first}"
         if num_losses >= MAX_LOSSES:
             raise WorkersLost(f"{num_losses} workers in a row were lost before they {what} (the last: {reason})")
+        self._announce(f"a worker was lost ({reason}); its games are played again")
         self._pool.replace(worker)
 
 

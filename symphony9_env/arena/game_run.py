@@ -47,9 +47,9 @@ class GameRun(ABC, Generic[Folder]):
     def play_up_to(self, total: int, sizes: ChunkSizes) -> None:
         """Play the games that are missing, with the first number that is not in the folder first."""
         number = self.num_played
-        loop = GameLoop(self.pool, self.player, self.plan, sizes)
         try:
             with raise_on_termination(), show_progress(total, number) as advance:
+                loop = GameLoop(self.pool, self.player, self.plan, sizes, advance.announce)
                 for results in loop.play(range(number, total)):
                     self.save(number, results)
                     number += len(results)

@@ -57,12 +57,12 @@ def player() -> GamePlayer:
 
 
 def play(pool: FakePool, player: GamePlayer, numbers: range, sizes: ChunkSizes | None = None) -> list[int]:
-    loop = GameLoop(pool, player, lambda number: number, sizes or ChunkSizes(1, 4))
+    loop = GameLoop(pool, player, lambda number: number, sizes or ChunkSizes(1, 4), print)
     return [result for results in loop.play(numbers) for result in results]
 
 
 def play_until_it_fails(pool: FakePool, player: GamePlayer, numbers: range, found: list[int]) -> None:
-    for results in GameLoop(pool, player, lambda number: number, ChunkSizes()).play(numbers):
+    for results in GameLoop(pool, player, lambda number: number, ChunkSizes(), print).play(numbers):
         found += results
 
 
@@ -156,7 +156,8 @@ def test_chunks_take_about_two_seconds_and_leave_some_for_every_worker() -> None
     assert sizes.choose(1000, 1) == 4  # not more than twice as many
     sizes.learn(50, 2.0)
     assert sizes.choose(1000, 4) == 50
-    assert sizes.choose(60, 4) == 15
+    assert sizes.choose(120, 4) == 15
+    assert sizes.choose(120, 1) == 50
     assert sizes.choose(3, 4) == 2
     assert sizes.choose(1, 4) == 1
     sizes.learn(80, 0.001)

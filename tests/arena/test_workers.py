@@ -107,7 +107,7 @@ class KillingTournament(tournament.Tournament):
 
 @needs_signals
 def test_workers_that_are_killed_are_replaced_and_their_games_played_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = read_folder(play_in(tmp_path / "whole", monkeypatch, "--workers", "1"))
     recipes = tournament.list_recipes(["random", "greedy", "planner"], seed=0)
@@ -117,6 +117,8 @@ def test_workers_that_are_killed_are_replaced_and_their_games_played_again(
     ):
         killing.play(60)
         assert killing.num_kills == 3
+    lost = "a worker was lost (killed by SIGKILL); its games are played again\n"
+    assert 1 <= capsys.readouterr().err.count(lost) <= 3  # those that are killed when nothing is left are not missed
     assert (tmp_path / "t" / "games.csv").read_bytes() == whole["games.csv"]
 
 
