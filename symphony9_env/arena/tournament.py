@@ -44,7 +44,7 @@ from symphony9_env.arena.matches import LINEUP_KINDS, Schedule
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
 from symphony9_env.arena.tournament_folder import TournamentFolder
-from symphony9_env.arena.worker_pools import LocalPool, add_worker_arguments, open_pool
+from symphony9_env.arena.worker_pools import THREADS_HELP, LocalPool, add_worker_arguments, open_pool
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, split_names
 from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import Variant, check_seed
@@ -69,9 +69,7 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument("--lineups", choices=LINEUP_KINDS, default="all", help="who plays with whom (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the deals and the agents (default: 0)")
     parser.add_argument("--records", type=int, default=12, help="number of games kept as records (default: 12)")
-    parser.add_argument(
-        "--num-threads", type=positive_int, default=1, help="threads of each worker for search and think (default: 1)"
-    )
+    parser.add_argument("--num-threads", type=positive_int, default=1, help=THREADS_HELP)
     add_worker_arguments(parser)
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
     add_variant_arguments(parser)

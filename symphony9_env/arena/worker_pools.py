@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from symphony9_env.agents.registry import is_process_or_address
+from symphony9_env.agents.registry import is_process_or_address, is_registered
 from symphony9_env.arena.console import positive_int
 from symphony9_env.arena.game_loop import Event, WorkerPool
 from symphony9_env.arena.game_players import Description, GamePlayer
@@ -24,12 +24,11 @@ from symphony9_env.processes import count_cores, describe_status
 
 END_SECONDS: Final = 5.0  # for a worker to end after its input was closed
 WORKERS_HELP: Final = (
-    "processes that play games, with agents of their own; the number changes no result (default: all cores, divided "
-    "by --num-threads; 1 if an agent is a process or a web address)"
+    "processes that play games, with agents of their own; the number changes no result (default: all cores; 1 if an "
+    "agent is a process or a web address)"
 )
-ADDRESS_HELP: Final = (
-    "play on the machines of a Ray cluster: its address, or auto; --workers is the number of all of them"
-)
+ADDRESS_HELP: Final = "play on a Ray cluster: its address, or auto; --workers then counts those of all machines"
+THREADS_HELP: Final = "threads of each worker for search and think (default: 1); divides the default of --workers"
 
 
 class LocalPool(WorkerPool):
@@ -156,10 +155,16 @@ def open_pool(num_workers: int | None, address: str | None, names: Sequence[str]
     """Return the workers for agents with these names; `num_workers` and `address` are None where none was given.
 
     A process or a web address has a time limit for its answers and may need a whole machine or a model's memory, so
-    there are several copies of it, or several questions at once, only on demand.
+    there are several copies of it, or several questions at once, only on demand. An agent that was registered in this
+    program plays in this process only.
     """
-    if num_workers is None and any(is_process_or_address(name) for name in names):
+    registered = [name for name in names if is_registered(name)]
+    if num_workers is None and (registered or any(is_process_or_address(name) for name in names)):
         num_workers = 1
+    if registered and (num_workers, address) != (1, None):
+        raise ValueError(
+            f"agent {registered[0]!r} was registered in this program only; allowed: --workers 1, no --address"
+        )
     if address is not None:
         module = import_command("symphony9_env.arena.cluster", "cluster")
         pool: WorkerPool = module.ClusterPool(address, num_workers, num_threads)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from evaluation import exploit
+from symphony9_env.agents import registry
 from symphony9_env.arena import benchmark, tournament
 from symphony9_env.arena.game_players import AgentRecipe, TournamentPlayer, make_player
 from symphony9_env.arena.worker_pools import LocalPool, ProcessPool, open_pool
@@ -367,6 +368,17 @@ def test_there_is_a_worker_for_each_core_unless_told_otherwise() -> None:
     assert count(3, None, ["stdio:python agent.py"]) == 3
     for name in ("stdio:python agent.py", "mine=http://localhost:1/", "think:9@stdio:python agent.py"):
         assert count(None, None, ["planner", name]) == 1
+
+
+def test_an_agent_that_was_registered_in_this_program_plays_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry, "_registered", {"first": lambda message: min(message["legal"], key=int)})
+    given = ["--agents", "random,mine=first", "--num-players", "2", "--games", "4", "--out", str(tmp_path / "t")]
+    for more in (["--workers", "2"], ["--address", "127.0.0.1:1"]):
+        assert run("tournament", lambda more=more: tournament.main([*given, *more])) == 2  # type: ignore[misc]
+        assert "agent 'mine=first' was registered in this program only; allowed: --workers 1" in capsys.readouterr().err
+    tournament.main(given)
 
 
 def test_a_cluster_needs_an_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
