@@ -117,11 +117,23 @@ class Benchmark(GameRun[BenchmarkFolder]):
         recipe = AgentRecipe(agent, AGENT_SEED, timeout=timeout, log=str(out / "agent.log"), isolate=True)
         player = BenchmarkPlayer([recipe], self.options.variant, self.options.ledger)
         self.agent = player.agents[0]
-        self.settings: dict[str, Any] = {
+        self.settings = self._make_settings(task, player.fingerprints[0], lite, timeout, salt)
+        super().__init__(player, lambda: BenchmarkFolder(out, self.settings), pool or LocalPool())
+        self._opponents = list_opponents(self.settings["games"])
+        self._salt = salt or secrets.token_hex(SALT_BYTES)
+        self._has_one_salt = salt is not None or not self.outcomes
+        self._silent: list[GameOutcome] = []
+        self._is_agent_new = True  # it has not played yet, or forfeited the last game and was started again
+
+    def _make_settings(
+        self, task: str, fingerprint: str, lite: bool, timeout: float, salt: str | None
+    ) -> dict[str, Any]:
+        """Return what may not change when an evaluation is continued."""
+        return {
             "protocol": PROTOCOL,
             "task": task,
             "agent": self.agent.name,
-            "agent_fingerprint": player.fingerprints()[0],
+            "agent_fingerprint": fingerprint,
             "agent_is_verified": is_verified(self.agent),
             "trusted": not is_isolated(self.agent),
             "opponents": fingerprint_opponents(self.options.num_players),
@@ -131,12 +143,6 @@ class Benchmark(GameRun[BenchmarkFolder]):
             "max_answers": MAX_ANSWERS,
             "timeout": timeout,
         }
-        super().__init__(player, lambda: BenchmarkFolder(out, self.settings), pool or LocalPool())
-        self._opponents = list_opponents(self.settings["games"])
-        self._salt = salt or secrets.token_hex(SALT_BYTES)
-        self._has_one_salt = salt is not None or not self.outcomes
-        self._silent: list[GameOutcome] = []
-        self._is_agent_new = True  # it has not played yet, or forfeited the last game and was started again
 
     @property
     def outcomes(self) -> list[GameOutcome]:

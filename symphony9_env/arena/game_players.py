@@ -7,6 +7,7 @@ contains the agents' fingerprints, so that a copy plays only if its agents are t
 from __future__ import annotations
 
 import os
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
@@ -61,6 +62,7 @@ class GamePlayer(ABC):
         self.agents = [recipe.make() for recipe in recipes]
         for agent in self.agents:
             agent.check_players(variant.num_players)
+        self.fingerprints = [agent.fingerprint(variant.num_players) for agent in self.agents]
 
     @abstractmethod
     def play(self, games: Sequence[Any]) -> list[Any]:
@@ -70,10 +72,6 @@ class GamePlayer(ABC):
     @abstractmethod
     def from_description(cls, recipes: Sequence[AgentRecipe], description: Description) -> Self:
         """Make a copy of the player that was described."""
-
-    def fingerprints(self) -> list[str]:
-        """Return what identifies the behaviour of each agent."""
-        return [agent.fingerprint(self.variant.num_players) for agent in self.agents]
 
     @property
     def is_external(self) -> bool:
@@ -85,7 +83,7 @@ class GamePlayer(ABC):
         return {
             "kind": self.kind,
             "recipes": [asdict(recipe) for recipe in self.recipes],
-            "fingerprints": self.fingerprints(),
+            "fingerprints": self.fingerprints,
             "variant": self.variant.as_json(),
             "folder": os.getcwd(),  # to which relative paths refer
         }
@@ -179,9 +177,13 @@ def make_player(description: Description) -> GamePlayer:
     with suppress(OSError):  # on another machine the folder may be missing, and agents of this package need none
         os.chdir(description["folder"])
     kind = next(one for one in (TournamentPlayer, BenchmarkPlayer) if one.kind == description["kind"])
-    player = kind.from_description([AgentRecipe(**recipe) for recipe in description["recipes"]], description)
-    for agent, own, expected in zip(player.agents, player.fingerprints(), description["fingerprints"], strict=True):
+    try:
+        player = kind.from_description([AgentRecipe(**recipe) for recipe in description["recipes"]], description)
+    except ValueError as error:  # though it could be made where the run was started
+        raise ValueError(f"a worker on {platform.node()}: {error}") from error
+    for agent, own, expected in zip(player.agents, player.fingerprints, description["fingerprints"], strict=True):
         if own != expected:
             player.close()
-            raise ValueError(f"agent {agent.name!r} was changed, or is another one in a worker: {own}, not {expected}")
+            reason = f"was changed, or is another one there: its fingerprint is {own}, not {expected}"
+            raise ValueError(f"a worker on {platform.node()}: agent {agent.name!r} {reason}")
     return player

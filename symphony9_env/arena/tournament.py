@@ -107,7 +107,7 @@ class Tournament(GameRun[TournamentFolder]):
         settings = {
             "version": __version__,
             "agents": self.names,
-            "fingerprints": player.fingerprints(),
+            "fingerprints": player.fingerprints,
             **variant.as_json(),
             "box": hash_box(pack_box(variant)),
             "lineups": kind,

@@ -289,7 +289,10 @@ def test_an_agent_that_is_another_one_in_a_worker_is_refused(tmp_path: Path, mon
     description = player.describe()
     make_player(description).close()
     Path("own.py").write_text("def decide(message):\n    return max(message['legal'], key=int)\n")
-    with pytest.raises(ValueError, match=r"agent 'own\.py:decide' was changed, or is another one in a worker: "):
+    with pytest.raises(ValueError, match=r"^a worker on .*: agent 'own\.py:decide' was changed, or is another one"):
+        make_player(description)
+    Path("own.py").unlink()
+    with pytest.raises(ValueError, match=r"^a worker on .*: agent 'own\.py:decide': .*No such file"):
         make_player(description)
 
 
