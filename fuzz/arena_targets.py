@@ -10,8 +10,8 @@ from typing import Final
 from fuzz.agent_targets import sandbox
 from fuzz.mutations import fill_folder, mutate_files, pack_files, unpack_files
 from fuzz.target import Harness, Target, must_work
-from symphony9_env import agents
 from symphony9_env.arena.benchmark import Benchmark, verify
+from symphony9_env.arena.game_players import AgentRecipe
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.tournament import Tournament
 from symphony9_env.options import Variant
@@ -26,8 +26,8 @@ def _open_tournament(folder: Path) -> Iterator[Harness]:
     run = folder / "run"
 
     def make_tournament() -> Tournament:
-        players = [agents.make(name, seed=1) for name in ("random", "greedy")]
-        return Tournament(players, Variant(num_players=2), str(run), seed=3, num_records=0)
+        recipes = [AgentRecipe(name, seed=1) for name in ("random", "greedy")]
+        return Tournament(recipes, Variant(num_players=2), str(run), seed=3, num_records=0)
 
     with sandbox():
         tournament = make_tournament()

@@ -16,7 +16,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import Field
 from types import FrameType, ModuleType
 from typing import Any, Final, NoReturn
@@ -47,7 +47,7 @@ class Terminated(KeyboardInterrupt):
 def run(command: str, main: Callable[[], None]) -> int:
     """Run a command; report bad input in one line with exit status 2. Return 130 after Ctrl-C, 143 after SIGTERM."""
     try:
-        with _delay_interrupts():
+        with _raise_at(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt):
             main()
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
@@ -59,25 +59,33 @@ def run(command: str, main: Callable[[], None]) -> int:
     return 0
 
 
+def raise_on_termination() -> AbstractContextManager[None]:
+    """Raise `Terminated` in this block at SIGTERM, so that a command ends as after Ctrl-C."""
+    return _raise_at(signal.SIGTERM, signal.SIG_DFL, Terminated)
+
+
 @contextmanager
-def _delay_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt at Ctrl-C, but not in callbacks of the compiler, which would print and ignore it."""
+def _raise_at(signal_number: int, default: Any, exception: type[KeyboardInterrupt]) -> Iterator[None]:
+    """Raise an exception at a signal, but not in callbacks of the compiler, which would print and ignore it.
+
+    Do nothing outside the main thread, or where the handler is not the default one: ignored, or somebody else's.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if any("llvmlite" in one.f_code.co_filename for one, _ in traceback.walk_stack(frame)):
             threading.Timer(RETRY_SECONDS, signal.raise_signal, [number]).start()
         else:
-            raise KeyboardInterrupt
+            raise exception
 
     is_ours = threading.current_thread() is threading.main_thread()
-    if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or somebody else's
+    if not is_ours or signal.getsignal(signal_number) != default:
         yield
         return
-    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal_number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal_number, default)
 
 
 def import_command(module: str, extra: str) -> ModuleType:

@@ -19,7 +19,7 @@ TOP_LEVEL = ("symphony9_env", "evaluation", "training", "speed", "tools", "fuzz"
 LAYERS = (
     {"files", "suggestions"},
     {"compile_cache"},
-    {"compilation", "components", "names", "saved_arrays", "schemas", "threads"},
+    {"compilation", "components", "names", "processes", "saved_arrays", "schemas", "threads"},
     {"actions"},
     {"rules", "action_parser"},
     {"rewards"},

@@ -9,7 +9,21 @@ from typing import Any
 
 import pytest
 
-from speed import aec, events, openspiel, peers, profile, rounds, search, server, start, think, throughput, training
+from speed import (
+    aec,
+    evaluation,
+    events,
+    openspiel,
+    peers,
+    profile,
+    rounds,
+    search,
+    server,
+    start,
+    think,
+    throughput,
+    training,
+)
 from symphony9_env import symphony9_v0
 from symphony9_env.agents.policy import ShippedPolicy
 
@@ -130,3 +144,14 @@ def test_the_load_test_of_the_server_reports_both_kinds_of_players_and_the_basel
     assert [line[:12] for line in lines] == ["2 players at", "  bare Starl", "server / bar", "2 players wh"]
     assert "median" in lines[0]
     assert "99 %" in lines[-1]
+
+
+def test_workers_of_an_evaluation_are_compared_with_one(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation.main(["--agent", "greedy", "--workers", "2", "--games", "8", "--rounds", "2"])
+    head, _, one, two = capsys.readouterr().out.splitlines()
+    assert head.startswith("greedy, 2 players, ")
+    assert one.split()[-2:] == ["1.00", "1.00"]
+    assert two.startswith("2 workers ")
+    assert float(two.split()[-1]) > 0
+    with pytest.raises(SystemExit):
+        evaluation.main(["--workers", "2,0"])

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from multiprocessing.connection import Connection
@@ -33,9 +33,9 @@ from typing import Any, Final, NamedTuple
 
 from symphony9_env import records
 from symphony9_env.agents import load_policy
-from symphony9_env.arena import tournament
+from symphony9_env.arena import game_loop, tournament
 from symphony9_env.arena.games_csv import CsvRow
-from symphony9_env.arena.tournament_folder import Folder
+from symphony9_env.arena.tournament_folder import TournamentFolder
 from symphony9_env.options import Variant
 from tools.disk_images import copy_image, make_image, mount, repair
 from training import train
@@ -120,20 +120,20 @@ def check_training(folder: Path, saved: int | None) -> str:
 
 def open_tournament(folder: Path) -> tournament.Tournament:
     """Open the tournament in a folder, or begin it."""
-    players = tournament.make_agents(["random", "greedy"], 2, seed=1, num_threads=1)
-    return tournament.Tournament(players, Variant(num_players=2), str(folder / "run"), seed=1)
+    recipes = tournament.list_recipes(["random", "greedy"], seed=1)
+    return tournament.Tournament(recipes, Variant(num_players=2), str(folder / "run"), seed=1)
 
 
 def work_on_tournament(folder: Path, report: Report) -> None:
     """Play games in short batches, and report how many are counted as finished after each."""
-    add = Folder.add
+    add = TournamentFolder.add
 
-    def add_and_report(self: Folder, rows: list[CsvRow]) -> None:
-        add(self, rows)
-        report(len(self.rows) // 2)
+    def add_and_report(self: TournamentFolder, items: Sequence[CsvRow]) -> None:
+        add(self, items)
+        report(len(self.items) // 2)
 
-    Folder.add = add_and_report  # type: ignore[method-assign]
-    tournament.BATCH_SECONDS = 0.02  # type: ignore[misc]
+    TournamentFolder.add = add_and_report  # type: ignore[method-assign]
+    game_loop.CHUNK_SECONDS = 0.02  # type: ignore[misc]
     open_tournament(folder).play(10**9)
 
 
@@ -148,7 +148,7 @@ def check_tournament(folder: Path, saved: int | None) -> str:
     straight = open_tournament(folder / "straight")
     straight.play(40)
     num_compared = 2 * min(straight.num_played, continued.num_played)
-    if straight.folder.rows[:num_compared] != continued.folder.rows[:num_compared]:
+    if straight.folder.items[:num_compared] != continued.folder.items[:num_compared]:
         return "games.csv differs from that of a tournament without a stop"
     for path in sorted((continued.folder.path / "records").glob("*.json")):
         list(records.replay(records.load(path)))

@@ -9,7 +9,6 @@ are started again. So the machines need no shared file system.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import socket
@@ -17,8 +16,8 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +27,7 @@ import ray.train
 from ray.train.torch import TorchConfig, TorchTrainer
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from symphony9_env.arena.cluster import connect
 from training.checkpoints import Checkpoint, parse_checkpoint, unpack, use_previous
 from training.config import Settings, parse_settings_json
 from training.group import DistributedGroup, Group
@@ -36,9 +36,8 @@ from training.stopping import StopSignals
 from training.trainer import Trainer
 from training.workers import TIMEOUT, choose_backend, choose_device, limit_threads, uses_gpu
 
-CODE: Final = [str(Path(__file__).parent.parent / name) for name in ("symphony9_env", "training")]
+CODE: Final = [Path(__file__).parent.parent / name for name in ("symphony9_env", "training")]
 SIOCGIFADDR: Final = 0x8915  # asks Linux for the address of an interface
-CONNECT_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.5  # between two looks at what the workers have to show
 RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined the cluster
 PATIENCE_SECONDS: Final = 20.0  # until the user is told that there are no workers yet
@@ -221,7 +220,7 @@ def train_on_cluster(
 
     Fewer of them train while machines are missing. A ValueError says why the training can't go on.
     """
-    with connect(address), tempfile.TemporaryDirectory(prefix="symphony9-ray-") as storage:
+    with connect(address, CODE), tempfile.TemporaryDirectory(prefix="symphony9-ray-") as storage:
         if problem:
             use_previous(folder.checkpoint, folder.previous, problem)
         workers = settings.workers or int(ray.cluster_resources().get("GPU" if uses_gpu(settings) else "CPU", 1))
@@ -285,21 +284,3 @@ def _watch(trainer: TorchTrainer, keeper: Any, local: LocalRun) -> Exception | N
     finally:
         local.close()
     return failures[0] if failures else None
-
-
-@contextmanager
-def connect(address: str) -> Iterator[None]:
-    """Connect to a cluster and send it our code; raise a ValueError if there is none."""
-    os.environ.setdefault("RAY_CHDIR_TO_TRIAL_DIR", "0")
-    logging.getLogger("ray.train").setLevel(logging.ERROR)
-    try:
-        host, _, port = address.rpartition(":")
-        if port.isdecimal():  # Ray itself would retry for minutes
-            socket.create_connection((host.rpartition("/")[2], int(port)), CONNECT_SECONDS).close()
-        ray.init(address, runtime_env={"py_modules": CODE}, logging_level=logging.ERROR, log_to_driver=False)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ValueError(f"--address {address}: no Ray cluster there ({str(error).splitlines()[0]})") from None
-    try:
-        yield
-    finally:
-        ray.shutdown()

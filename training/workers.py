@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from torch import distributed
 from torch.distributed import distributed_c10d
 
+from symphony9_env.processes import count_cores, describe_status
 from training.config import Settings, parse_settings_json
 from training.group import DistributedGroup, Group, LocalGroup
 from training.shared_memory import SharedMemory, share_memory
@@ -49,19 +49,6 @@ class Task:
     store: str  # the file through which the workers find each other
     checkpoint: str | None  # the file to continue from
     descriptors: tuple[int, ...]  # of the shared memory and of the socket to worker 0, where there are any
-
-
-def count_cores() -> int:
-    """Return how many processor cores this process may use; two threads of one core count once."""
-    numbers = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    cores = set()
-    for number in numbers:
-        try:
-            siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").read_text()
-        except OSError:
-            siblings = str(number)
-        cores.add(siblings.strip())
-    return len(cores)
 
 
 def count_workers(settings: Settings) -> int:
@@ -210,11 +197,6 @@ def _explain_loss(processes: Sequence[subprocess.Popen[str]], error: RuntimeErro
 
 def _shorten(error: RuntimeError) -> str:
     return str(error).splitlines()[0][:200]
-
-
-def describe_status(status: int) -> str:
-    """Return how a process ended."""
-    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 def _end(processes: Sequence[subprocess.Popen[str]]) -> None:

@@ -47,12 +47,12 @@ class AgentFailed(ValueError):  # noqa: N818
     It is a ValueError, as an illegal action is, so that every command reports it in one line.
     """
 
-    def __init__(self, agent: str, reason: str, row: int, *, is_silent: bool = False) -> None:
+    def __init__(self, agent: str, reason: str, row: int, *, is_unanswered: bool = False) -> None:
         super().__init__(f"agent {agent!r} {reason}")
         self.agent = agent
         self.reason = reason
         self.row = row  # of the game in which it failed
-        self.is_silent = is_silent  # it gave no answer, and has given no legal one since it was started
+        self.is_unanswered = is_unanswered  # it gave no answer: it died, timed out, can't be reached, or raised
 
 
 class AgentNotStarted(AgentFailed):
@@ -66,7 +66,6 @@ class ExternalAgent(Agent):
         self.name = name
         self.seed = seed
         self.transport = transport
-        self._has_played = False  # since it was started
 
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         return np.array([self._decide_row(positions, row) for row in rows.tolist()], np.int64)
@@ -77,10 +76,9 @@ class ExternalAgent(Agent):
             action = self._ask(message)
         except NoAnswer as error:
             kind = AgentNotStarted if isinstance(error, NotStarted) else AgentFailed
-            failure = kind(self.name, str(error), row, is_silent=not self._has_played)
+            failure = kind(self.name, str(error), row, is_unanswered=True)
         else:
             if action is not None:
-                self._has_played = True
                 return action
             reason = f"gave no legal action in {MAX_ANSWERS} answers; the last: {message['error']}"
             failure = AgentFailed(self.name, reason, row)
@@ -102,7 +100,6 @@ class ExternalAgent(Agent):
         return " ".join(filter(None, (super().fingerprint(num_players), self.transport.fingerprint())))
 
     def close(self) -> None:
-        self._has_played = False
         self.transport.close()
 
 

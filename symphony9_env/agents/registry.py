@@ -128,6 +128,27 @@ def is_external(name: str) -> bool:
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 
+def is_process_or_address(name: str) -> bool:
+    """Return whether a name stands for a process or a web address, also as the rivals of `think`.
+
+    >>> is_process_or_address("mine=stdio:python my_agent.py"), is_process_or_address("my_agent.py:decide")
+    (True, False)
+    """
+    return _find_innermost(name).startswith((_STDIO, *_HTTP))
+
+
+def is_registered(name: str) -> bool:
+    """Return whether a name was added by `register`, also as the rivals of `think`: other programs don't know it."""
+    return _find_innermost(name) in _registered
+
+
+def _find_innermost(name: str) -> str:
+    """Return the agent that a name stands for; of a policy that thinks, the agent that its rivals play as."""
+    text = _split_label(name)[1]
+    found = _THINK_NAME.fullmatch(text) if re.match(_THINK_PREFIX, text) else None
+    return _find_innermost(found["rivals"]) if found and found["rivals"] else text
+
+
 def find_policy_files(name: str) -> list[str]:
     """Return the paths of the saved policies that a name makes `make` read; none if it stands for something else."""
     text = _split_label(name)[1]

@@ -5,6 +5,8 @@
     symphony9 benchmark --task 4p --agent path/to/my_agent.py:decide
     symphony9 benchmark --task 3p-discussion --agent "stdio:python my_agent.py" --timeout 30
     symphony9 benchmark --task 4p --agent mine=http://localhost:8000/decide --lite
+    symphony9 benchmark --task 4p --agent search:800 --workers 8
+    symphony9 benchmark --task 4p --agent search:800 --address HOST:6379
     symphony9 benchmark --verify runs/bench-mine
     symphony9 benchmark --list
 
@@ -13,6 +15,10 @@ draws for itself; it is published in results.json at the end, and `--verify` pla
 mean of its win rates; a shared win counts its share. docs/agents.md describes the messages that an agent of your own
 receives. If it gives no legal action in three answers, times out or dies, it forfeits that game: the game ends and
 counts as lost. Ctrl-C stops the evaluation, and the same command continues it if the agent is unchanged.
+
+The games are played by several processes, one for each core, or by those of a Ray cluster (`--address`). Neither their
+number nor the loss of some changes the games of a salt. Each has an agent of its own; an agent that is a process or a
+web address is used by one worker, unless you say `--workers N`.
 """
 
 from __future__ import annotations
@@ -22,8 +28,10 @@ import json
 import re
 import secrets
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from tqdm import tqdm
@@ -32,20 +40,17 @@ from symphony9_env import __version__, agents
 from symphony9_env.agents import ExternalAgent
 from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT, TIMEOUT_HELP
 from symphony9_env.agents.transports import FunctionTransport
-from symphony9_env.arena.benchmark_games import (
-    GameOutcome,
-    derive_key,
-    make_outcome,
-    play_game,
-    read_outcomes,
-    verify_game,
-)
+from symphony9_env.arena.benchmark_games import GameOutcome, derive_key, plan_game, read_outcomes, verify_game
 from symphony9_env.arena.console import format_interval, format_percent, format_table, show_progress
+from symphony9_env.arena.game_loop import ChunkSizes, WorkerPool
+from symphony9_env.arena.game_players import AgentRecipe, BenchmarkPlayer
+from symphony9_env.arena.game_run import GameRun
 from symphony9_env.arena.ratings import win_rate
-from symphony9_env.arena.settings_file import check_settings, folder_error, read_games, read_settings
+from symphony9_env.arena.run_folder import RunFolder, folder_error, read_games, read_settings
+from symphony9_env.arena.worker_pools import LocalPool, add_worker_arguments, open_pool
 from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
-from symphony9_env.files import append_text, lock_folder, make_folder, write_text
+from symphony9_env.files import write_text
 from symphony9_env.options import EnvOptions, make_options
 from symphony9_env.suggestions import show
 
@@ -74,105 +79,121 @@ TASKS: Final[dict[str, EnvOptions]] = {
 }
 
 
-class Benchmark:
+class BenchmarkFolder(RunFolder[GameOutcome]):
+    """The folder of one evaluation; its items are the games."""
+
+    user = "benchmark"
+    what = "evaluation"
+    settings_name = "benchmark.json"
+    games_name = "games.jsonl"
+
+    def _parse(self, text: str) -> tuple[list[GameOutcome], bool]:
+        return read_outcomes(text, self.games, list_opponents(self.settings["games"])), True
+
+    def _format(self, items: Sequence[GameOutcome]) -> str:
+        return "".join(outcome.as_line() for outcome in items)
+
+
+class Benchmark(GameRun[BenchmarkFolder]):
     """The evaluation of one agent on one task, in a folder: its settings, and one line for each game played.
 
-    The folder is locked until `close`. The salt is in no file before the end, because the agent could read it there.
-    After a stop, the games that are missing get a new one.
+    The folder is locked until `close`. The salt is in no file before the end, because the agent could read it there,
+    and in no worker. After a stop, the games that are missing get a new one. The games are played in this process
+    unless a pool of workers is given.
     """
 
     def __init__(
-        self, task: str, agent: str, out: Path, *, lite: bool, timeout: float, salt: str | None = None
+        self,
+        task: str,
+        agent: str,
+        out: Path,
+        *,
+        lite: bool,
+        timeout: float,
+        salt: str | None = None,
+        pool: WorkerPool | None = None,
     ) -> None:
         self.options = TASKS[task]
-        self.num_games = LITE_GAMES if lite else GAMES
-        self.agent = agents.make(agent, seed=AGENT_SEED, timeout=timeout, log=out / "agent.log", isolate=True)
-        num_players = self.options.num_players
-        self.agent.check_players(num_players)
-        self.settings = {
+        recipe = AgentRecipe(agent, AGENT_SEED, timeout=timeout, log=str(out / "agent.log"), isolate=True)
+        player = BenchmarkPlayer([recipe], self.options.variant, self.options.ledger)
+        self.agent = player.agents[0]
+        self.settings = self._make_settings(task, player.fingerprints[0], lite, timeout, salt)
+        super().__init__(player, lambda: BenchmarkFolder(out, self.settings), pool or LocalPool())
+        self._opponents = list_opponents(self.settings["games"])
+        self._salt = salt or secrets.token_hex(SALT_BYTES)
+        self._has_one_salt = salt is not None or not self.outcomes
+        self._silent: list[GameOutcome] = []
+        self._is_agent_new = True  # it has not played yet, or forfeited the last game and was started again
+
+    def _make_settings(
+        self, task: str, fingerprint: str, lite: bool, timeout: float, salt: str | None
+    ) -> dict[str, Any]:
+        """Return what may not change when an evaluation is continued."""
+        return {
             "protocol": PROTOCOL,
             "task": task,
             "agent": self.agent.name,
-            "agent_fingerprint": self.agent.fingerprint(num_players),
+            "agent_fingerprint": fingerprint,
             "agent_is_verified": is_verified(self.agent),
             "trusted": not is_isolated(self.agent),
-            "opponents": fingerprint_opponents(num_players),
-            "games": self.num_games,
+            "opponents": fingerprint_opponents(self.options.num_players),
+            "games": LITE_GAMES if lite else GAMES,
             "private": salt is None,
             "salt": salt,
             "max_answers": MAX_ANSWERS,
             "timeout": timeout,
         }
-        self.out = make_folder(out)
-        self._file = self.out / "games.jsonl"
-        self._lock = lock_folder(self.out, "benchmark")
-        try:
-            self.outcomes = self._read_outcomes()
-        except ValueError:
-            self.close()
-            raise
-        self._salt = salt or secrets.token_hex(SALT_BYTES)
-        self._has_one_salt = salt is not None or not self.outcomes
 
-    def close(self) -> None:
-        """End the agent and unlock the folder."""
-        self.agent.close()
-        self._lock.close()
+    @property
+    def outcomes(self) -> list[GameOutcome]:
+        """The games in the folder."""
+        return self.folder.items
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _read_outcomes(self) -> list[GameOutcome]:
-        """Return the games played so far; raise a ValueError if the folder holds another evaluation."""
-        text = read_games(self._file)
-        complete = text[: text.rfind("\n") + 1]
-        file = self.out / "benchmark.json"
-        check_settings(file, self.settings, self._file, has_games=bool(complete), what="evaluation")
-        if complete != text:  # the program was killed while it wrote the last line
-            write_text(self._file, complete)
-        return read_outcomes(complete, self._file, list_opponents(self.num_games))
+    @property
+    def num_played(self) -> int:
+        """The number of games in the folder."""
+        return len(self.outcomes)
 
     @property
     def total(self) -> int:
         """The number of games of the evaluation."""
-        return self.num_games * len(OPPONENTS)
+        return len(self._opponents)
 
     def play(self) -> None:
-        """Play the games that are missing, and store each when it is over.
+        """Play the games that are missing, and store each when it is over and those before it are stored.
 
         Games that the agent forfeits without one legal answer are stored only when it answers again: a program that
         doesn't run says nothing about how it plays. After three of them in a row, raise a ValueError.
         """
-        silent: list[GameOutcome] = []
-        opponents = list_opponents(self.num_games)
-        with self.agent, show_progress(self.total, len(self.outcomes)) as advance:
-            while (number := len(self.outcomes) + len(silent)) < self.total:
-                opponent, key = opponents[number], derive_key(self._salt, number)
-                played = play_game(number, key, self.agent, opponent, self.options)
-                outcome = make_outcome(opponent, key, played)
-                if played.forfeit is not None and played.forfeit.is_silent:
-                    silent.append(outcome)
-                    self._check_silence(silent)
-                else:
-                    self._add([*silent, outcome])
-                    silent = []
-                advance(1)
-            self._add(silent)
+        self._silent, self._is_agent_new = [], True
+        self.play_up_to(self.total, ChunkSizes())
+        self._add(self._silent)
 
-    def _check_silence(self, silent: list[GameOutcome]) -> None:
-        if len(silent) == MAX_SILENT_GAMES:
+    def plan(self, number: int) -> dict[str, Any]:
+        key = derive_key(self._salt, number)
+        return asdict(plan_game(number, key, self._opponents[number], self.options.num_players))
+
+    def save(self, first: int, results: list[Any]) -> None:
+        for number, result in enumerate(results, first):
+            outcome = GameOutcome(**{**result["outcome"], "key": derive_key(self._salt, number)})
+            if result["is_unanswered"] and self._is_agent_new:
+                self._silent.append(outcome)
+                self._check_silence()
+            else:
+                self._add([*self._silent, outcome])
+                self._silent = []
+            self._is_agent_new = outcome.forfeit is not None
+
+    def _check_silence(self) -> None:
+        if len(self._silent) == MAX_SILENT_GAMES:
             raise ValueError(
-                f"agent {self.agent.name!r} {silent[-1].forfeit}; stopped, because it gave no legal answer in "
-                f"{len(silent)} games in a row; these are not stored"
+                f"agent {self.agent.name!r} {self._silent[-1].forfeit}; stopped, because it gave no legal answer in "
+                f"{len(self._silent)} games in a row; these are not stored"
             )
 
     def _add(self, outcomes: list[GameOutcome]) -> None:
         if outcomes:
-            append_text(self._file, "".join(outcome.as_line() for outcome in outcomes))
-        self.outcomes += outcomes
+            self.folder.add(outcomes)
         for outcome in outcomes:
             if outcome.forfeit is not None:
                 tqdm.write(f"game {outcome.game}: forfeited: {outcome.forfeit}", file=sys.stderr)
@@ -184,12 +205,12 @@ class Benchmark:
 
     def run(self) -> dict[str, Any]:
         """Play what is missing, write results.json and return the row; if nothing is missing, return the stored row."""
-        file = self.out / "results.json"
+        file = self.folder.path / "results.json"
         if len(self.outcomes) == self.total:
             known = "" if self.settings["agent_is_verified"] else " as far as its name tells; its code was not verified"
             print(
                 f"already finished, nothing was played: the agent is unchanged{known}; choose another --out, or "
-                f"delete {self.out}, to play again",
+                f"delete {self.folder.path}, to play again",
                 file=sys.stderr,
             )
             if file.exists():
@@ -204,7 +225,8 @@ class Benchmark:
         stored = read_settings(file, "evaluation")
         for name, value in self.results().items():
             if name not in ("package", "salt") and stored.get(name) != value:
-                raise folder_error(self.out, f"{file.name}: {name} is {show(stored.get(name))}; expected {show(value)}")
+                reason = f"{file.name}: {name} is {show(stored.get(name))}; expected {show(value)}"
+                raise folder_error(self.folder.path, reason)
         return stored
 
 
@@ -316,6 +338,7 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument(
         "--lite", action="store_true", help=f"{LITE_GAMES} games against each, not {GAMES}; a row of its own"
     )
+    add_worker_arguments(parser)
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
     parser.add_argument("--out", help="folder for the settings, games and results (default: runs/benchmark-…)")
     parser.add_argument("--salt", help="hexadecimal salt of the deals, to play those of another run; marked in the row")
@@ -342,13 +365,16 @@ def _evaluate(chosen: argparse.Namespace) -> None:
     check_salt(chosen.salt)
     label = re.sub(r"[^A-Za-z0-9.]+", "-", chosen.agent).strip("-")[-60:]
     out = Path(chosen.out or f"runs/benchmark-{chosen.task}-{label}{'-lite' if chosen.lite else ''}")
-    made = Benchmark(chosen.task, chosen.agent, out, lite=chosen.lite, timeout=chosen.timeout, salt=chosen.salt)
-    with made as benchmark:
+    given = {"lite": chosen.lite, "timeout": chosen.timeout, "salt": chosen.salt}
+    with (
+        open_pool(chosen.workers, chosen.address, [chosen.agent]) as pool,
+        Benchmark(chosen.task, chosen.agent, out, **given, pool=pool) as benchmark,
+    ):
         try:
             results = benchmark.run()
         except KeyboardInterrupt:
-            kept = f"stopped after {len(benchmark.outcomes)} games"
-            print(f"{kept}; the same command continues if the agent is unchanged", file=sys.stderr)
+            kept = f"{benchmark.describe_kept(benchmark.total)} if the agent is unchanged"
+            print(f"\nstopped: {kept}", file=sys.stderr)
             raise
     print(format_results(results))
     print(f"\n{out / 'results.json'}; every game: {out / 'games.jsonl'}")

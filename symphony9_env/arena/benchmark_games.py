@@ -21,7 +21,7 @@ from symphony9_env import agents
 from symphony9_env.agents import Agent, AgentFailed
 from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.arena.matches import PlayedGame, ScheduledGame, play
-from symphony9_env.options import EnvOptions
+from symphony9_env.options import EnvOptions, Variant
 from symphony9_env.rules.chance import MAX_SEED
 
 KEY_LENGTH: Final = 32  # hexadecimal digits
@@ -64,11 +64,30 @@ def schedule_game(number: int, key: str, num_players: int) -> ScheduledGame:
     return ScheduledGame(number, number, _derive_seed(key, "deal"), seats)
 
 
-def play_game(number: int, key: str, agent: Agent, opponent: str, options: EnvOptions) -> PlayedGame:
+@dataclass(frozen=True)
+class GamePlan:
+    """What is needed to play one game, and nothing that tells anything about another: no salt and no key."""
+
+    game: ScheduledGame
+    opponent: str
+    opponent_seed: int
+
+
+def plan_game(number: int, key: str, opponent: str, num_players: int) -> GamePlan:
+    """Return the plan of a game: its deal and its opponent's seed follow from its key."""
+    return GamePlan(schedule_game(number, key, num_players), opponent, _derive_seed(key, "opponent"))
+
+
+def play_plan(plan: GamePlan, agent: Agent, variant: Variant, *, ledger: bool) -> PlayedGame:
     """Play one game; if the agent gives no legal action, the game ends there."""
-    game = schedule_game(number, key, options.num_players)
-    pair = [agent, agents.make(opponent, seed=_derive_seed(key, "opponent"))]
-    return play([game], pair, options.variant, ledger=options.ledger, may_forfeit=True)[0]
+    pair = [agent, agents.make(plan.opponent, seed=plan.opponent_seed)]
+    return play([plan.game], pair, variant, ledger=ledger, may_forfeit=True)[0]
+
+
+def play_game(number: int, key: str, agent: Agent, opponent: str, options: EnvOptions) -> PlayedGame:
+    """Play one game by its key."""
+    plan = plan_game(number, key, opponent, options.num_players)
+    return play_plan(plan, agent, options.variant, ledger=options.ledger)
 
 
 def make_outcome(opponent: str, key: str, played: PlayedGame) -> GameOutcome:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 LINE_SECONDS: Final = 10.0  # between two lines of progress, where there is no terminal for a bar
 SILENT_SECONDS: Final = 30.0  # after so long without progress the last line is repeated, with the time
+PLACE_OPTIONS: Final = ("--workers", "--address")  # where games are played; each has a value
 NO_NOTES: Final[Mapping[str, str]] = {}
 
 
@@ -103,8 +104,23 @@ class _LineProgress:
 
 
 def format_command(command: str, arguments: Sequence[str] | None) -> str:
-    """Return a command with its arguments, as a shell takes it; None stands for the arguments of this program."""
-    return f"{command} {shlex.join(sys.argv[1:] if arguments is None else arguments)}"
+    """Return a command with its arguments, as a shell takes it; None stands for the arguments of this program.
+
+    Options that say where games are played are left out: they change no result, so they should not change its file.
+
+    >>> format_command("symphony9 tournament", ["--workers", "2", "--out", "runs/a b"])
+    "symphony9 tournament --out 'runs/a b'"
+    """
+    given = iter(sys.argv[1:] if arguments is None else arguments)
+    kept = []
+    for word in given:
+        name, equals, _ = word.partition("=")
+        if len(name) > 2 and any(option.startswith(name) for option in PLACE_OPTIONS):  # also if abbreviated
+            if not equals:
+                next(given, None)
+        else:
+            kept.append(word)
+    return f"{command} {shlex.join(kept)}"
 
 
 def positive_int(text: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,11 @@ class ScheduledGame:
     deal: int  # games with the same number have the same cards
     seed: int
     agents: Lineup  # by seat
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> ScheduledGame:
+        """Return a game from its fields as plain JSON data."""
+        return cls(**{**fields, "agents": tuple(fields["agents"])})
 
 
 def list_lineups(num_agents: int, num_players: int, kind: str = "all") -> list[Lineup]:

@@ -6,6 +6,8 @@
     symphony9 tournament --agents planner,my_policy.safetensors --num-players 3 --out runs/mine
     symphony9 tournament --agents planner,mine=path/to/my_agent.py:decide --num-players 2 --out runs/own
     symphony9 tournament --agents planner --agent "stdio:python agent.py --levels 1,2" --num-players 2 --out runs/levels
+    symphony9 tournament --agents planner,search:800 --num-players 3 --workers 8 --out runs/eight
+    symphony9 tournament --agents planner,search:800 --num-players 3 --address HOST:6379 --out runs/wide
 
 With fewer agents than seats, all line-ups that include every agent are played; with more, all groups of that many
 agents. Each line-up has its own deal and plays it in every rotation. `--games` is rounded up to whole cycles: every
@@ -15,6 +17,10 @@ the tournament.
 In `--agents`, put a name that contains a comma in double quotes, as in a CSV file, or use `--agent`, which takes one
 name as it is and can be repeated. If an agent of your own gives no legal action, the tournament stops and names it;
 finished games are kept, and the same command continues if the agents are unchanged.
+
+The games are played by several processes, one for each core, or by those of a Ray cluster (`--address`). Neither their
+number nor the loss of some changes the results. Each has agents of its own; an agent that is a process or a web address
+is used by one worker, unless you say `--workers N`.
 """
 
 from __future__ import annotations
@@ -22,27 +28,23 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from dataclasses import asdict
+from typing import Any, Final
 
 from symphony9_env import __version__, agents, records
-from symphony9_env.agents import Agent, AgentFailed, ExternalAgent
+from symphony9_env.agents import AgentFailed
 from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
-from symphony9_env.arena.console import (
-    format_command,
-    format_interval,
-    format_percent,
-    format_table,
-    positive_int,
-    show_progress,
-)
-from symphony9_env.arena.games_csv import make_game_record, make_rows
-from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
+from symphony9_env.arena.console import format_command, format_interval, format_percent, format_table, positive_int
+from symphony9_env.arena.game_loop import MAX_CHUNK, ChunkSizes, WorkerPool
+from symphony9_env.arena.game_players import AgentRecipe, TournamentPlayer
+from symphony9_env.arena.game_run import GameRun
+from symphony9_env.arena.matches import LINEUP_KINDS, Schedule
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
-from symphony9_env.arena.tournament_folder import Folder
+from symphony9_env.arena.tournament_folder import TournamentFolder
+from symphony9_env.arena.worker_pools import THREADS_HELP, LocalPool, add_worker_arguments, open_pool
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, split_names
 from symphony9_env.files import make_folder, write_text
 from symphony9_env.options import Variant, check_seed
@@ -51,8 +53,6 @@ from symphony9_env.replay.html_export import make_page
 from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.setup_format import hash_box, pack_box
 
-BATCH_SECONDS: Final = 2.0  # how long a batch should take: what a kill may lose, and how often the bar moves
-MAX_BATCH: Final = 4096
 PROG: Final = "python -m evaluation.tournament"
 _RECORD_NAME: Final = re.compile(r"game-[0-9]{1,9}\.json")
 
@@ -69,115 +69,81 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument("--lineups", choices=LINEUP_KINDS, default="all", help="who plays with whom (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the deals and the agents (default: 0)")
     parser.add_argument("--records", type=int, default=12, help="number of games kept as records (default: 12)")
-    parser.add_argument("--num-threads", type=positive_int, default=1, help="threads for search (default: 1)")
+    parser.add_argument("--num-threads", type=positive_int, default=1, help=THREADS_HELP)
+    add_worker_arguments(parser)
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
     add_variant_arguments(parser)
     return parser
 
 
-def make_agents(
-    named: Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
-) -> list[Agent]:
-    """Return the agents of a list of names, each with a seed of its own."""
-    made: list[Agent] = []
-    for number, name in enumerate(named):
-        agent = agents.make(name, seed=derive_agent_seed(seed, number), num_threads=num_threads, timeout=timeout)
-        agent.check_players(num_players)
-        if agent.name in [other.name for other in made]:
-            raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
-        made.append(agent)
-    return made
+def list_recipes(named: Sequence[str], seed: int, num_threads: int = 1, timeout: float = TIMEOUT) -> list[AgentRecipe]:
+    """Return how the agents of a list of names are made, each with a seed of its own."""
+    return [
+        AgentRecipe(name, derive_agent_seed(seed, number), num_threads, timeout) for number, name in enumerate(named)
+    ]
 
 
-class Tournament:
+class Tournament(GameRun[TournamentFolder]):
     """A tournament in a folder: plays the games that are missing, and summarises those that are there.
 
-    The folder is locked until `close`.
+    The folder is locked until `close`. The games are played in this process unless a pool of workers is given.
     """
 
     def __init__(
-        self, players: list[Agent], variant: Variant, out: str, *, seed: int, kind: str = "all", num_records: int = 12
+        self,
+        recipes: Sequence[AgentRecipe],
+        variant: Variant,
+        out: str,
+        *,
+        seed: int,
+        kind: str = "all",
+        num_records: int = 12,
+        pool: WorkerPool | None = None,
     ) -> None:
-        self.players = players
-        self.names = [agent.name for agent in players]
+        player = TournamentPlayer(recipes, variant, num_records)
+        self.names = player.names
         self.variant = variant
-        self.schedule = Schedule(len(players), variant.num_players, check_seed(seed), kind)
-        self.num_records = num_records
-        self.folder = Folder(out, self._settings(seed, kind))
-
-    def _settings(self, seed: int, kind: str) -> dict[str, Any]:
-        """Return what may not change when a tournament is continued."""
-        return {
+        self.schedule = Schedule(len(recipes), variant.num_players, check_seed(seed), kind)
+        settings = {
             "version": __version__,
             "agents": self.names,
-            "fingerprints": [agent.fingerprint(self.variant.num_players) for agent in self.players],
-            **self.variant.as_json(),
-            "box": hash_box(pack_box(self.variant)),
+            "fingerprints": player.fingerprints,
+            **variant.as_json(),
+            "box": hash_box(pack_box(variant)),
             "lineups": kind,
             "seed": seed,
         }
+        super().__init__(player, lambda: TournamentFolder(out, settings), pool or LocalPool())
 
     @property
     def num_played(self) -> int:
         """The number of games in the folder."""
-        return len(self.folder.rows) // self.variant.num_players
+        return len(self.folder.items) // self.variant.num_players
 
     def play(self, num_games: int) -> None:
-        """Play up to this many games, in batches of about two seconds that are saved as soon as they are over."""
+        """Play up to this many games, in chunks of about two seconds that are saved as soon as it is their turn."""
         wanted = self.schedule.round_up_to_cycles(num_games)
+        is_slow = self.player.is_external
         try:
-            self._play_batches(wanted)
+            self.play_up_to(wanted, ChunkSizes() if is_slow else ChunkSizes(self.variant.num_players, MAX_CHUNK))
         except AgentFailed as failure:
-            kept = f"{self.num_played} of {wanted} games are kept, and the same command continues"
-            rest = f"{kept} if the agents are unchanged" if self.num_played else "no game was finished"
-            raise ValueError(f"{failure}; {rest}") from failure
-        finally:
-            self._close_agents()
+            kept = f"{self.describe_kept(wanted)} if the agents are unchanged"
+            raise ValueError(f"{failure}; {kept if self.num_played else 'no game was finished'}") from failure
 
-    def _close_agents(self) -> None:
-        for agent in self.players:
-            agent.close()
+    def plan(self, number: int) -> dict[str, Any]:
+        return asdict(self.schedule.game(number))
 
-    def close(self) -> None:
-        """End the agents and unlock the folder."""
-        self._close_agents()
-        self.folder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def _play_batches(self, wanted: int) -> None:
-        # Games with agents outside this package may take long: each is saved as soon as it is over.
-        is_external = any(isinstance(agent, ExternalAgent) for agent in self.players)
-        smallest, largest = (1, 1) if is_external else (self.variant.num_players, MAX_BATCH)
-        batch = smallest
-        with show_progress(wanted, self.num_played) as advance:
-            while self.num_played < wanted:
-                begun = time.perf_counter()
-                numbers = range(self.num_played, min(self.num_played + batch, wanted))
-                self._play_batch(numbers)
-                advance(len(numbers))
-                passed = time.perf_counter() - begun
-                batch = max(smallest, min(2 * batch, largest, int(batch * BATCH_SECONDS / passed)))
-
-    def _play_batch(self, numbers: range) -> None:
-        played = play([self.schedule.game(number) for number in numbers], self.players, self.variant)
-        for one in played:
-            if one.game.number < self.num_records:
+    def save(self, first: int, results: list[Any]) -> None:
+        for number, result in enumerate(results, first):
+            if result["record"] is not None:
                 folder = make_folder(self.folder.path / "records")
-                seated = [self.players[agent] for agent in one.game.agents]
-                players = [{"name": agent.name, "agent": agent.spec or agent.name} for agent in seated]
-                record = Record({**make_game_record(one), "players": players})
-                write_text(folder / f"game-{one.game.number}.json", records.dumps(record) + "\n")
-        self.folder.add([line for one in played for line in make_rows(one, self.names)])
+                write_text(folder / f"game-{number}.json", records.dumps(Record(result["record"])) + "\n")
+        self.folder.add([row for result in results for row in result["rows"]])
 
     def games(self) -> GameData:
         """Return the games played so far, without agents that have not played yet (after a stop)."""
-        played = {line["agent"] for line in self.folder.rows}
-        return GameData(self.folder.rows, [name for name in self.names if name in played], self.variant.num_players)
+        played = {row["agent"] for row in self.folder.items}
+        return GameData(self.folder.items, [name for name in self.names if name in played], self.variant.num_players)
 
     def results(self) -> Results:
         """Return the results of the games played so far."""
@@ -238,29 +204,31 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     named = [*(split_names(chosen.agents) if chosen.agents is not None else []), *chosen.agent]
     if not named:
         raise ValueError(f"--agents or --agent is needed: {agents.list_allowed()}")
-    players = make_agents(named, variant.num_players, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
-    made = Tournament(players, variant, chosen.out, seed=chosen.seed, kind=chosen.lineups, num_records=chosen.records)
-    with made as tournament:
+    recipes = list_recipes(named, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
+    given = {"seed": chosen.seed, "kind": chosen.lineups, "num_records": chosen.records}
+    with (
+        open_pool(chosen.workers, chosen.address, named, chosen.num_threads) as pool,
+        Tournament(recipes, variant, chosen.out, **given, pool=pool) as tournament,
+    ):
         stopped = _play(tournament, chosen.games)
         print(format_results(tournament.finish(format_command(prog, arguments))))
     path = tournament.folder.path
     files = [name for name in ("results.json", "games.csv", "records/", "watch.html") if (path / name).exists()]
     print(f"\n{path / 'report.html'} (open it in a browser); beside it: {', '.join(files)}")
-    if stopped:
-        raise KeyboardInterrupt
+    if stopped is not None:
+        raise stopped
 
 
-def _play(tournament: Tournament, num_games: int) -> bool:
-    """Play, and return whether Ctrl-C stopped it; raise KeyboardInterrupt if no game was finished."""
+def _play(tournament: Tournament, num_games: int) -> KeyboardInterrupt | None:
+    """Play, and return how it was stopped, if it was; raise that if no game was finished."""
     wanted = tournament.schedule.round_up_to_cycles(num_games)
     lineups, seats = len(tournament.schedule.lineups), tournament.variant.num_players
     print(f"{wanted} games: cycles of {lineups} line-ups × {seats} rotations; {tournament.num_played} already played")
     try:
         tournament.play(num_games)
-    except KeyboardInterrupt:
-        kept = f"{tournament.num_played} of {wanted} games are kept"
-        print(f"\nstopped: {kept}, and the same command continues", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f"\nstopped: {tournament.describe_kept(wanted)}", file=sys.stderr)
         if tournament.num_played == 0:
             raise
-        return True
-    return False
+        return stopped
+    return None

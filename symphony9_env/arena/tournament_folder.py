@@ -1,58 +1,32 @@
-"""A tournament's folder: its settings, its games so far, and the files made from them.
-
-`tournament.json` holds the settings, and `games.csv` one row for each seat of each game, in the order of the games. A
-tournament that was stopped continues from these two files. The settings may change as long as there is no game. Games
-are appended in whole batches; a game that is incomplete because the process was killed is removed when the folder is
-opened. The folder is locked while it is open.
-"""
+"""A tournament's folder: `tournament.json` and `games.csv`, which has one row for each seat of each game."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
+from collections.abc import Sequence
 from typing import Any, Final
 
 from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, TILE_COLUMNS, CsvRow
-from symphony9_env.arena.settings_file import check_settings, folder_error, read_games
+from symphony9_env.arena.run_folder import RunFolder, folder_error
 from symphony9_env.components import FURNITURE_VALUES
-from symphony9_env.files import append_text, lock_folder, make_folder, write_text
 from symphony9_env.rules.chance import MAX_SEED
 
 TEXT_COLUMNS: Final = frozenset({"agent", *(f"outcome_{number}" for number in ROUNDS)})
 NO_POINTS: Final = frozenset((name, None) for name in TILE_COLUMNS)  # the only empty cells
 
 
-class Folder:
-    """The folder of one tournament, opened or created; a ValueError says why it cannot be used."""
+class TournamentFolder(RunFolder[CsvRow]):
+    """The folder of one tournament; its items are the rows of `games.csv`."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
-        self.path = make_folder(path)
-        self.settings = settings
-        self.games = self.path / "games.csv"
-        self._lock = lock_folder(self.path, "tournament")
-        try:
-            self.rows = self._open()
-        except ValueError:
-            self.close()
-            raise
+    user = what = "tournament"
+    settings_name = "tournament.json"
+    games_name = "games.csv"
+    header = ",".join(COLUMNS) + "\n"
 
-    def close(self) -> None:
-        """Unlock the folder."""
-        self._lock.close()
-
-    def _open(self) -> list[CsvRow]:
-        """Return the rows of the games so far, after a check of the settings."""
-        text = read_games(self.games)
-        has_games = not _format_csv([], header=True).startswith(text)
-        check_settings(self.path / "tournament.json", self.settings, self.games, has_games=has_games, what="tournament")
-        return self._read_games(text)
-
-    def _read_games(self, text: str) -> list[CsvRow]:
-        """Return the rows of all complete games; remove the rest from the file."""
-        complete = text[: text.rfind("\n") + 1]
+    def _parse(self, text: str) -> tuple[list[CsvRow], bool]:
         num_seats = self.settings["num_players"]
-        reader = csv.DictReader(io.StringIO(complete))
+        reader = csv.DictReader(io.StringIO(text))
         try:
             rows = [self._check_row(_parse_row(row)) for row in reader]
         except (ValueError, TypeError, csv.Error):
@@ -60,9 +34,13 @@ class Folder:
         kept = rows[: len(rows) // num_seats * num_seats]
         if [row["game"] for row in kept] != [index // num_seats for index in range(len(kept))]:
             raise folder_error(self.path, "games.csv does not hold the games in order from 0; it was changed")
-        if not text or text != complete or kept != rows:
-            write_text(self.games, _format_csv(kept, header=True))
-        return kept
+        return kept, bool(text) and kept == rows
+
+    def _format(self, items: Sequence[CsvRow]) -> str:
+        out = io.StringIO()
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writerows([{name: _format_cell(value) for name, value in row.items()} for row in items])
+        return out.getvalue()
 
     def _check_row(self, row: CsvRow) -> CsvRow:
         """Return a row that was read; raise a ValueError or TypeError if results can't be computed from it."""
@@ -73,10 +51,9 @@ class Folder:
             raise ValueError
         return row
 
-    def add(self, rows: list[CsvRow]) -> None:
-        """Append the rows of games; they are on disk when this returns."""
-        append_text(self.games, _format_csv(rows))
-        self.rows += [_parse_row({name: str(value) for name, value in row.items()}) for row in rows]
+    def add(self, items: Sequence[CsvRow]) -> None:
+        """Append the rows of games, with values as they would be read from the file."""
+        super().add([_parse_row({name: str(value) for name, value in row.items()}) for row in items])
 
 
 def _parse_row(row: dict[str, str]) -> CsvRow:
@@ -87,15 +64,6 @@ def _parse_row(row: dict[str, str]) -> CsvRow:
     if set(row) != set(COLUMNS) or None in row.values():
         raise ValueError
     return {name: value if name in TEXT_COLUMNS else float(value) if value else None for name, value in row.items()}
-
-
-def _format_csv(rows: list[CsvRow], header: bool = False) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    if header:
-        writer.writeheader()
-    writer.writerows([{name: _format_cell(value) for name, value in row.items()} for row in rows])
-    return out.getvalue()
 
 
 def _format_cell(value: Any) -> Any:

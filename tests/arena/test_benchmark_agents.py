@@ -225,7 +225,7 @@ def test_the_row_says_what_was_not_verified(tmp_path: Path, capsys: pytest.Captu
         with Benchmark("2p", agent, folder, lite=True, timeout=1) as made:
             assert made.settings["agent_is_verified"] is is_verified
     with Benchmark("2p", "http://127.0.0.1:9/", tmp_path / "done", lite=True, timeout=1) as made:
-        made.outcomes = evaluate("greedy", tmp_path / "other").outcomes
+        made.folder.items = evaluate("greedy", tmp_path / "other").outcomes
         made.run()
     assert "as far as its name tells; its code was not verified" in capsys.readouterr().err
 

@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,13 +80,13 @@ def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_was_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    played = tournament.Tournament._play_batch
+    save = tournament.Tournament.save
 
-    def stopping(self: tournament.Tournament, numbers: range) -> None:
-        played(self, numbers)
+    def save_and_stop(self: tournament.Tournament, first: int, results: list[Any]) -> None:
+        save(self, first, results)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tournament.Tournament, "_play_batch", stopping)
+    monkeypatch.setattr(tournament.Tournament, "save", save_and_stop)
     status = run("tournament", lambda: tournament.main([*SMALL, "--out", str(tmp_path / "t")]))
     assert status == 130
     kept = json.loads((tmp_path / "t" / "results.json").read_text())["games"]
@@ -140,16 +141,14 @@ def test_a_policy_for_other_player_counts_is_refused_before_anything_is_played(
 def test_who_has_not_played_when_it_is_stopped_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = tournament.Tournament._play_batch
-    batches: list[range] = []
+    save = tournament.Tournament.save
 
-    def once(self: tournament.Tournament, numbers: range) -> None:
-        if batches:
+    def save_once(self: tournament.Tournament, first: int, results: list[Any]) -> None:
+        if first > 0:
             raise KeyboardInterrupt
-        batches.append(numbers)
-        real(self, numbers)
+        save(self, first, results)
 
-    monkeypatch.setattr(tournament.Tournament, "_play_batch", once)
+    monkeypatch.setattr(tournament.Tournament, "save", save_once)
     given = ["--agents", "random,greedy,planner", "--num-players", "2", "--games", "12", "--out", str(tmp_path / "t")]
     assert run("tournament", lambda: tournament.main(given)) == 130
     results = json.loads((tmp_path / "t" / "results.json").read_text())
@@ -200,8 +199,8 @@ def test_a_process_that_dies_is_named_and_its_finished_games_are_kept(
 
 
 def test_records_say_which_agent_a_label_stands_for(tmp_path: Path) -> None:
-    players = tournament.make_agents(["one=random", "greedy"], 2, 0, 1)
-    with tournament.Tournament(players, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1) as made:
+    recipes = tournament.list_recipes(["one=random", "greedy"], seed=0)
+    with tournament.Tournament(recipes, Variant(num_players=2), str(tmp_path / "t"), seed=0, num_records=1) as made:
         made.play(2)
     seats = records.load(tmp_path / "t" / "records" / "game-0.json")["players"]
     assert sorted((seat["name"], seat["agent"]) for seat in seats) == [("greedy", "greedy"), ("one", "random")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,8 +138,8 @@ def test_a_policy_that_was_replaced_is_another_tournament(tmp_path: Path, capsys
 
 
 def make_tournament(out: Path, num_records: int = 12) -> tournament.Tournament:
-    players = tournament.make_agents(["random", "greedy"], 2, 0, 1)
-    return tournament.Tournament(players, Variant(num_players=2), str(out), seed=0, num_records=num_records)
+    recipes = tournament.list_recipes(["random", "greedy"], seed=0)
+    return tournament.Tournament(recipes, Variant(num_players=2), str(out), seed=0, num_records=num_records)
 
 
 def test_a_second_tournament_in_the_same_folder_is_refused(tmp_path: Path) -> None:
@@ -159,14 +160,14 @@ def test_games_that_were_counted_survive_a_power_cut(tmp_path: Path, monkeypatch
     (tmp_path / "disk").mkdir()
     cuts: list[tuple[Path, str]] = []
     with record_syncs(tmp_path / "disk") as disk, make_tournament(tmp_path / "disk" / "t") as whole:
-        monkeypatch.setattr(tournament, "MAX_BATCH", 2)
-        play_batch = whole._play_batch
+        monkeypatch.setattr(tournament, "MAX_CHUNK", 2)
+        save = whole.save
 
-        def play_and_cut(numbers: range) -> None:
-            play_batch(numbers)
+        def save_and_cut(first: int, results: list[Any]) -> None:
+            save(first, results)
             cuts.append((disk.restore(tmp_path / f"cut-{len(cuts)}") / "t", whole.folder.games.read_text()))
 
-        monkeypatch.setattr(whole, "_play_batch", play_and_cut)
+        monkeypatch.setattr(whole, "save", save_and_cut)
         whole.play(12)
     assert len(cuts) == 6
     for number, (folder, games) in enumerate(cuts, 1):

@@ -8,7 +8,7 @@ from typing import Any
 
 from symphony9_env.arena import tournament
 
-SMALL = ["--agents", "random,greedy", "--num-players", "2", "--games", "12"]
+SMALL = ["--agents", "random,greedy", "--num-players", "2", "--games", "12", "--workers", "1"]
 
 
 def play(out: Path, *more: str) -> dict[str, Any]:

@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from symphony9_env import agents
 from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.arguments import run
 from symphony9_env.options import Variant
+from tests.integrations.clusters import SECONDS, make_cluster, wait_for
 from training import train
 from training.checkpoints import read_checkpoint
 from training.run import RunFolder
@@ -39,16 +38,6 @@ TINY: dict[str, Any] = {
     "evaluation": {"every": 4000, "games": 6, "opponents": ["random"]},
     "behaviour_cloning": {"agent": None},
 }
-SECONDS = 120.0  # to wait for anything
-
-
-@contextmanager
-def make_cluster() -> Iterator[Cluster]:
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        yield cluster
-    finally:
-        cluster.shutdown()
 
 
 @pytest.fixture
@@ -66,14 +55,6 @@ def start(cluster: Cluster, folder: RunFolder, *arguments: str) -> subprocess.Po
     command = [sys.executable, "-c", code, *arguments, "--address", cluster.address]
     with (folder.path / "said.txt").open("a") as said:
         return subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said, text=True)
-
-
-def wait_for(condition: Callable[[], Any], running: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert running.poll() is None, "the training has ended"
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def saved_steps(folder: RunFolder) -> int:

@@ -22,6 +22,7 @@ from torch import distributed
 from symphony9_env.agents import registry
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.arguments import run
+from symphony9_env.processes import count_cores
 from tests.training.runs import SHORT, TINY, same, settings, steps
 from training import train, workers
 from training.checkpoints import read_checkpoint
@@ -133,8 +134,8 @@ def test_the_parameters_that_workers_have_are_compared_when_saving(
 
 def test_the_number_of_workers_is_that_of_the_cores_or_as_the_settings_say() -> None:
     assert workers.count_workers(settings(workers=3)) == 3
-    assert workers.count_workers(settings(workers=None, device="cpu")) == workers.count_cores()
-    assert 1 <= workers.count_cores() <= len(os.sched_getaffinity(0) if sys.platform == "linux" else range(1024))
+    assert workers.count_workers(settings(workers=None, device="cpu")) == count_cores()
+    assert 1 <= count_cores() <= len(os.sched_getaffinity(0) if sys.platform == "linux" else range(1024))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
