@@ -6,15 +6,18 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ray.cluster_utils import Cluster
+if TYPE_CHECKING:
+    from ray.cluster_utils import Cluster
 
 SECONDS = 120.0  # to wait for anything
 
 
 @contextmanager
 def make_cluster() -> Iterator[Cluster]:
+    from ray.cluster_utils import Cluster  # pytest imports this module also where Ray is not installed
+
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         yield cluster
