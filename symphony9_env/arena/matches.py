@@ -30,6 +30,7 @@ from symphony9_env.scores import ScoreLine, score_sheet
 from symphony9_env.setup_format import pack_box
 
 LINEUP_KINDS: Final = ("all", "one-against-rest", "first-against-rest")
+PAIRED: Final = "paired"  # the kind of line-ups of a sequential test (`gate.py`)
 
 Lineup = tuple[int, ...]  # an agent's number for each seat
 
@@ -48,10 +49,12 @@ def list_lineups(num_agents: int, num_players: int, kind: str = "all") -> list[L
     """Return all groups that meet: of different agents if there are enough, else with every agent at least once.
 
     `one-against-rest`: each agent in one seat and each other agent in all the rest; `first-against-rest`: only the
-    first agent has the one seat.
+    first agent has the one seat. `paired`: as `one-against-rest`, but with two players only once for each pair, because
+    the rotations of one line-up are those of the other.
     """
     if kind != "all":
-        alone = range(num_agents if kind == "one-against-rest" else 1)
+        is_both = kind == "one-against-rest" or (kind == PAIRED and num_players > 2)
+        alone = range(num_agents if is_both else 1)
         pairs = [(one, other) for one in alone for other in range(num_agents) if one != other]
         return [(one, *[other] * (num_players - 1)) for one, other in pairs]
     if num_agents >= num_players:
@@ -73,6 +76,7 @@ class Schedule:
         self.num_players = num_players
         self.cycle_size = len(self.lineups) * num_players
         self._seed = seed
+        self._shares_deals = kind == PAIRED  # by all line-ups of a cycle
 
     def round_up_to_cycles(self, num_games: int) -> int:
         """Return a number of games, rounded up to whole cycles."""
@@ -86,7 +90,7 @@ class Schedule:
         seats = [self.lineups[lineup][index] for index in order]
         # Where a rotation seats the same agents again, a new deal is played instead of the same game twice.
         period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
-        deal = block * self.num_players + rotation // period
+        deal = (cycle if self._shares_deals else block) * self.num_players + rotation // period
         shift = rotation % period
         seed = next_seed((next_seed(self._seed) + deal) & MAX_SEED)
         return ScheduledGame(number, deal, seed, tuple(seats[shift:] + seats[:shift]))

@@ -83,6 +83,22 @@ class LengthResult(TypedDict):
     quartiles: list[float]
 
 
+class GateResult(TypedDict):
+    """The result of `symphony9 gate`: a sequential test of the first agent against the second."""
+
+    verdict: str  # "better", "worse" or "undecided"
+    log_likelihood_ratio: float  # after the deal that decided, or after the last one
+    bounds: list[float]  # at or below the first: worse; at or above the second: better
+    deals: int  # up to the one that decided; a batch may have played more
+    games: int  # on these deals
+    margin: float  # half of the difference between the win rates of the two agents, each alone against the other
+    margin_95: list[float]  # as if the number of deals had been fixed in advance
+    h0: float  # the margins and error rates of the test
+    h1: float
+    alpha: float
+    beta: float
+
+
 class Results(TypedDict):
     """The contents of `results.json`. Dictionaries without a comment have the agents' names as keys."""
 
@@ -103,6 +119,7 @@ class Results(TypedDict):
     cubes_bought: dict[str, float]
     length: LengthResult
     command: NotRequired[str]  # the command that wrote the results
+    gate: NotRequired[GateResult]  # if the games are those of `symphony9 gate`
 
 
 class GameData:

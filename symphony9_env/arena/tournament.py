@@ -23,7 +23,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
 
 from symphony9_env import __version__, agents, records
@@ -31,6 +31,7 @@ from symphony9_env.agents import Agent, AgentFailed, ExternalAgent
 from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
 from symphony9_env.arena.console import (
+    NO_NOTES,
     format_command,
     format_interval,
     format_percent,
@@ -41,7 +42,7 @@ from symphony9_env.arena.console import (
 from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import LINEUP_KINDS, Schedule, play
 from symphony9_env.arena.report import make_report
-from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
+from symphony9_env.arena.results import GameData, GateResult, MatchResult, Results, summarise
 from symphony9_env.arena.tournament_folder import Folder
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, split_names
 from symphony9_env.files import make_folder, write_text
@@ -51,6 +52,10 @@ from symphony9_env.replay.html_export import make_page
 from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.setup_format import hash_box, pack_box
 
+# Returns whether to stop, and what to show beside the progress.
+Monitor = Callable[[], tuple[bool, Mapping[str, str]]]
+
+NO_SETTINGS: Final[Mapping[str, Any]] = {}
 BATCH_SECONDS: Final = 2.0  # how long a batch should take: what a kill may lose, and how often the bar moves
 MAX_BATCH: Final = 4096
 PROG: Final = "python -m evaluation.tournament"
@@ -75,6 +80,10 @@ def make_parser(prog: str) -> Parser:
     return parser
 
 
+def _never_stop() -> tuple[bool, Mapping[str, str]]:
+    return False, NO_NOTES
+
+
 def make_agents(
     named: Sequence[str], num_players: int, seed: int, num_threads: int, timeout: float = TIMEOUT
 ) -> list[Agent]:
@@ -84,7 +93,7 @@ def make_agents(
         agent = agents.make(name, seed=derive_agent_seed(seed, number), num_threads=num_threads, timeout=timeout)
         agent.check_players(num_players)
         if agent.name in [other.name for other in made]:
-            raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
+            raise ValueError(f"agent {agent.name!r} is named twice; label one, as in other={agent.spec}")
         made.append(agent)
     return made
 
@@ -96,14 +105,23 @@ class Tournament:
     """
 
     def __init__(
-        self, players: list[Agent], variant: Variant, out: str, *, seed: int, kind: str = "all", num_records: int = 12
+        self,
+        players: list[Agent],
+        variant: Variant,
+        out: str,
+        *,
+        seed: int,
+        kind: str = "all",
+        num_records: int = 12,
+        more_settings: Mapping[str, Any] = NO_SETTINGS,
     ) -> None:
+        """`more_settings` are kept with the tournament's own, and may not change when it is continued either."""
         self.players = players
         self.names = [agent.name for agent in players]
         self.variant = variant
         self.schedule = Schedule(len(players), variant.num_players, check_seed(seed), kind)
         self.num_records = num_records
-        self.folder = Folder(out, self._settings(seed, kind))
+        self.folder = Folder(out, {**self._settings(seed, kind), **more_settings})
 
     def _settings(self, seed: int, kind: str) -> dict[str, Any]:
         """Return what may not change when a tournament is continued."""
@@ -122,11 +140,14 @@ class Tournament:
         """The number of games in the folder."""
         return len(self.folder.rows) // self.variant.num_players
 
-    def play(self, num_games: int) -> None:
-        """Play up to this many games, in batches of about two seconds that are saved as soon as they are over."""
+    def play(self, num_games: int, monitor: Monitor | None = None) -> None:
+        """Play up to this many games, in batches of about two seconds that are saved as soon as they are over.
+
+        `monitor` is asked after each batch whether to stop, and what to show beside the progress.
+        """
         wanted = self.schedule.round_up_to_cycles(num_games)
         try:
-            self._play_batches(wanted)
+            self._play_batches(wanted, monitor or _never_stop)
         except AgentFailed as failure:
             kept = f"{self.num_played} of {wanted} games are kept, and the same command continues"
             rest = f"{kept} if the agents are unchanged" if self.num_played else "no game was finished"
@@ -149,17 +170,17 @@ class Tournament:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _play_batches(self, wanted: int) -> None:
+    def _play_batches(self, wanted: int, monitor: Monitor) -> None:
         # Games with agents outside this package may take long: each is saved as soon as it is over.
         is_external = any(isinstance(agent, ExternalAgent) for agent in self.players)
         smallest, largest = (1, 1) if is_external else (self.variant.num_players, MAX_BATCH)
         batch = smallest
         with show_progress(wanted, self.num_played) as advance:
-            while self.num_played < wanted:
+            while self.num_played < wanted and not monitor()[0]:
                 begun = time.perf_counter()
                 numbers = range(self.num_played, min(self.num_played + batch, wanted))
                 self._play_batch(numbers)
-                advance(len(numbers))
+                advance(len(numbers), monitor()[1])
                 passed = time.perf_counter() - begun
                 batch = max(smallest, min(2 * batch, largest, int(batch * BATCH_SECONDS / passed)))
 
@@ -183,9 +204,14 @@ class Tournament:
         """Return the results of the games played so far."""
         return summarise(self.games(), self.folder.settings)
 
-    def finish(self, command: str) -> Results:
-        """Write results.json, report.html and, if there are records, watch.html; return the results."""
+    def finish(self, command: str, gate: GateResult | None = None) -> Results:
+        """Write results.json, report.html and, if there are records, watch.html; return the results.
+
+        `gate` is the result of a sequential test of these games.
+        """
         results: Results = {**self.results(), "command": command}
+        if gate:
+            results["gate"] = gate
         path = self.folder.path
         write_text(path / "results.json", json.dumps(results, indent=1) + "\n")
         found = [file for file in (path / "records").glob("*.json") if _RECORD_NAME.fullmatch(file.name)]
