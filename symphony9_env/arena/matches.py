@@ -117,14 +117,15 @@ def play(
     *,
     ledger: bool = False,
     may_forfeit: bool = False,
+    states: States | None = None,
 ) -> list[PlayedGame]:
     """Play games side by side: each agent decides in one call for all games in which it is to decide.
 
     `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which an
     agent gives no legal action ends there; without it, `AgentFailed` is raised, as it is for a program that can't be
-    started.
+    started. `states` are deals to play from instead of those of the games' seeds.
     """
-    positions = _deal(games, variant, ledger)
+    positions = StoredPositions.of(deal_games(games, variant) if states is None else states, ledger)
     seated = np.array([game.agents for game in games])
     rows = np.arange(len(games))
     forfeits: dict[int, AgentFailed] = {}
@@ -144,12 +145,13 @@ def play(
     ]
 
 
-def _deal(games: Sequence[ScheduledGame], variant: Variant, ledger: bool) -> StoredPositions:
+def deal_games(games: Sequence[ScheduledGame], variant: Variant) -> States:
+    """Return the games as they are dealt."""
     box = pack_box(variant)
     states = new_states(len(games))
     for row, game in enumerate(games):
         deal(box, states, row, np.uint64(game.seed))
-    return StoredPositions.of(states, ledger)
+    return states
 
 
 def _play_decisions(

@@ -182,8 +182,8 @@ def make_games(wins: list[list[float]], seats: list[str], deals: list[int]) -> G
 
 def test_margins_compare_the_agents_that_are_alone() -> None:
     seats = ["noo", "ono", "oon", "onn", "non", "nno", "noo"]
-    wins = [[1, 0, 0], [0.5, 0.5, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]]
-    games = make_games([[float(share) for share in row] for row in wins], seats, [0, 0, 0, 0, 0, 0, 1])
+    first, second, third, tied = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.5, 0.0]
+    games = make_games([first, tied, first, second, third, third, first], seats, [0, 0, 0, 0, 0, 0, 1])
     np.testing.assert_allclose(gate.compute_margins(games, "new", 6), [(1.5 / 3 - 1 / 3) / 2])
 
 
