@@ -6,8 +6,8 @@
 The first agent plays alone against copies of the second one, on duplicate deals. All rows are about the same games:
 `plain` is their win rate, `corrections` corrects it for luck, `redraws` plays each game again with other tokens and bot
 tiles, and `both` does both. The effective number of games is the number of independent games with the same variance of
-the win rate. `gain` is its ratio to that of the plain win rate, and `cost` the ratio of the times, so that a gain above
-the cost is worth more than more games. The time to write games.csv and records is not included.
+the win rate. `gain` is its ratio to that of the plain win rate, and `cost` the ratio of the CPU times, so that a gain
+above the cost is worth more than more games. The time to write games.csv and records is not included.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Comparison:
             self.deals.append(game.game.deal)
 
     def _time(self, part: str, work: Any) -> Any:
-        begun = time.perf_counter()
+        begun = time.process_time()
         result = work()
-        self.seconds[part] += time.perf_counter() - begun
+        self.seconds[part] += time.process_time() - begun
         return result
 
     def rows(self) -> list[list[str]]:

@@ -7,7 +7,7 @@ and, by Jensen's inequality, no larger variance.
 *Corrections* (`luck.py`) have an expectation of zero. The estimate subtracts a multiple of them. The multiple that is
 best for a deal is estimated from other deals only (cross-fitting): given those, the expectation of what is subtracted
 is exactly zero, so the estimate stays unbiased. The coefficients are shrunk towards zero by as much as their own
-uncertainty suggests, so that useless corrections do no harm.
+uncertainty suggests, and are zero if the corrections explain nothing clearly, so that useless ones do no harm.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from symphony9_env.views.resample import resample_game
 
 NUM_FOLDS: Final = 10  # the deals of one fold get coefficients that were estimated from the other folds
 MIN_DEALS: Final = 20  # with fewer, coefficients would be noise
+# Of the F test, from which corrections are used. Useless corrections then add variance in one of 500 estimates, and a
+# share of about MIN_F / deals at that.
+MIN_F: Final = 10.0
 MAX_REDRAWS: Final = 1000
 
 
@@ -71,8 +74,10 @@ def cross_fit(sums: Floats, sizes: Floats, luck: Floats) -> Floats:
 
 
 def _regress(residuals: Floats, luck: Floats) -> Floats:
-    """Return least-squares coefficients, shrunk by 1 - 1 / F, where F is the statistic of the F test; zeros if it is
-    below 1."""
+    """Return least-squares coefficients, shrunk by 1 - 1 / F, where F is the statistic of the F test.
+
+    Return zeros if F is below MIN_F: corrections that explain nothing would add noise.
+    """
     used = luck.any(0)
     coefficients = np.zeros(luck.shape[1])
     if not used.any():
@@ -82,7 +87,7 @@ def _regress(residuals: Floats, luck: Floats) -> Floats:
     freedom = len(residuals) - int(used.sum())
     noise = np.sum((residuals - explained) ** 2) / freedom
     signal = np.sum(explained**2) / used.sum()
-    if signal > noise:
+    if signal > MIN_F * noise:
         coefficients[used] = found * (1 - noise / signal)
     return coefficients
 

@@ -37,7 +37,6 @@ from symphony9_env import agents
 from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
 from symphony9_env.arena.console import format_command, format_interval, positive_int
 from symphony9_env.arena.matches import PAIRED
-from symphony9_env.arena.ratings import Z
 from symphony9_env.arena.results import GameData, GateResult
 from symphony9_env.arena.sequential import (
     BETTER,
@@ -142,16 +141,15 @@ class Gate:
         verdict, num_deals = self.test.decide(margins) if len(margins) else (UNDECIDED, 0)
         used = margins[: int(num_deals)]
         ratio = float(self.test.log_likelihood_ratios(used)[-1]) if len(used) else 0.0
-        mean = float(used.mean()) if len(used) else 0.0
-        error = float(used.std(ddof=1) / np.sqrt(len(used))) if len(used) > 1 else 0.5
+        estimate = self.test.estimate(used)
         return {
             "verdict": VERDICTS[int(verdict)],
             "log_likelihood_ratio": ratio,
             "bounds": list(self.test.bounds),
             "deals": len(used),
             "games": len(used) * self.test.cycle_size,
-            "margin": mean,
-            "margin_95": [mean - Z * error, mean + Z * error],
+            "margin": estimate.value,
+            "margin_95": estimate.interval(),
             "h0": self.test.h0,
             "h1": self.test.h1,
             "alpha": self.test.alpha,

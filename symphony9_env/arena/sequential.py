@@ -27,6 +27,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from symphony9_env.arena.ratings import Estimate, Z
+
 BETTER, WORSE, UNDECIDED = range(3)  # the verdicts, which are also the exit status of the command
 VERDICTS: Final = ("better", "worse", "undecided")
 MAX_MARGIN: Final = 0.5  # of a deal: A = 1 and B = 0
@@ -79,12 +81,25 @@ class SequentialTest:
 
     def log_likelihood_ratios(self, margins: Floats) -> Floats:
         """Return the log-likelihood ratio after each deal; the last axis of `margins` is the deals of one match."""
+        count, mean, variance = self.moments(margins)
+        ratios: Floats = count / 2 * np.log((variance + (mean - self.h0) ** 2) / (variance + (mean - self.h1) ** 2))
+        return ratios
+
+    def moments(self, margins: Floats) -> tuple[Ints, Floats, Floats]:
+        """Return the number, mean and estimated variance of the margins after each deal."""
         count = np.arange(1, margins.shape[-1] + 1)
         mean = np.cumsum(margins, axis=-1) / count
         squares = np.cumsum(margins**2, axis=-1) - count * mean**2
         variance = (np.maximum(squares, 0) + NUM_IMAGINED * self.imagined_variance) / (count + NUM_IMAGINED)
-        ratios: Floats = count / 2 * np.log((variance + (mean - self.h0) ** 2) / (variance + (mean - self.h1) ** 2))
-        return ratios
+        return count, mean, variance
+
+    def estimate(self, margins: Floats) -> Estimate:
+        """Return the mean margin with its 95 % interval, as if the number of deals had been fixed in advance."""
+        if not len(margins):
+            return Estimate(0.0, -MAX_MARGIN, MAX_MARGIN)
+        count, mean, variance = (float(values[-1]) for values in self.moments(margins))
+        spread = Z * math.sqrt(variance / count)
+        return Estimate(mean, max(mean - spread, -MAX_MARGIN), min(mean + spread, MAX_MARGIN))
 
     def decide(self, margins: Floats) -> tuple[Ints, Ints]:
         """Return the verdict of each match and after how many deals it was reached; all deals if it is undecided.

@@ -81,6 +81,16 @@ def test_a_test_of_fixed_size_has_the_error_rates() -> None:
     assert np.mean(means > (test.h0 + test.h1) / 2) == pytest.approx(test.alpha, abs=0.02)
 
 
+def test_the_estimate_has_an_interval_also_if_all_games_were_won() -> None:
+    estimate = TEST.estimate(np.full(10, 0.5))
+    assert estimate.value == estimate.high == 0.5
+    assert 0.3 < estimate.low < 0.49
+    assert TEST.estimate(np.zeros(0)).interval() == [-0.5, 0.5]
+    rng = np.random.default_rng(7)
+    found = [TEST.estimate(rng.choice([-0.25, 0.0, 0.25], size=100, p=[0.2, 0.4, 0.4])) for _ in range(400)]
+    assert np.mean([one.low <= 0.05 <= one.high for one in found]) == pytest.approx(0.95, abs=0.045)
+
+
 @pytest.mark.parametrize("num_players", [2, 3, 4])
 def test_margins_of_ratings_are_symmetric_and_grow(num_players: int) -> None:
     margins = [margin_of_rating(points, num_players) for points in (-400, -10, 0, 10, 400)]
