@@ -26,37 +26,43 @@ from symphony9_env.options import OPTION_FIELDS, VARIANT_FIELDS, VARIANT_NAMES, 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
 TERMINATED: Final = 143  # exit status after SIGTERM, which Slurm and containers send before they kill a process
 WRONG_USE: Final = 2  # exit status after bad input
+GATE_FAILED: Final = 3  # exit status of `symphony9 gate` after an error: 0, 1 and 2 are its verdicts
 RETRY_SECONDS: Final = 0.1  # until Ctrl-C is tried again where it can't be handled
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that keeps the lines of its description and reports an error in one line."""
 
-    def __init__(self, prog: str | None = None, description: str | None = None, **settings: Any) -> None:
+    def __init__(
+        self, prog: str | None = None, description: str | None = None, error_status: int = WRONG_USE, **settings: Any
+    ) -> None:
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(prog=prog, description=description, formatter_class=formatter, **settings)
+        self.error_status = error_status
 
     def error(self, message: str) -> NoReturn:
-        self.exit(WRONG_USE, f"{self.prog}: {message} (--help shows what is allowed)\n")
+        self.exit(self.error_status, f"{self.prog}: {message} (--help shows what is allowed)\n")
 
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM asked the program to end; a program that handles this signal raises it where Ctrl-C would."""
 
 
-def run(command: str, main: Callable[[], None]) -> int:
-    """Run a command; report bad input in one line with exit status 2. Return 130 after Ctrl-C, 143 after SIGTERM."""
+def run(command: str, main: Callable[[], int | None], error_status: int = WRONG_USE) -> int:
+    """Run a command and return its exit status: what `main` returns, or 0 for None.
+
+    Report bad input in one line, with the exit status `error_status`. Return 130 after Ctrl-C, 143 after SIGTERM.
+    """
     try:
         with _raise_at(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt):
-            main()
+            return main() or 0
     except (ValueError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
-        return WRONG_USE
+        return error_status
     except Terminated:
         return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
-    return 0
 
 
 def raise_on_termination() -> AbstractContextManager[None]:

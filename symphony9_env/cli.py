@@ -18,6 +18,8 @@ from symphony9_env import BatchedGames, __version__, agents, records, schemas, s
 from symphony9_env.actions import NAMES
 from symphony9_env.agents.base import derive_agent_seed
 from symphony9_env.arguments import (
+    GATE_FAILED,
+    WRONG_USE,
     Parser,
     add_option_arguments,
     add_variant_arguments,
@@ -38,6 +40,7 @@ from symphony9_env.web.commands import add_play, add_watch
 # Commands of `symphony9_env.arena`, which needs the extra [eval].
 _ARENA: Final = {
     "tournament": "play agents against each other on duplicate deals, with ratings and a report",
+    "gate": "test whether one agent is better than another, with as few games as possible",
     "benchmark": "evaluate an agent by the benchmark protocol",
 }
 
@@ -57,6 +60,8 @@ _EXAMPLES: Final = {
   symphony9 watch game-*.json --export games.html        # one file to keep or send""",
     "tournament": """
   symphony9 tournament --agents planner,greedy,policy --games 400 --out runs/tournament""",
+    "gate": """
+  symphony9 gate my_policy.safetensors policy            # exit status 0: better, 1: worse, 2: undecided""",
     "benchmark": """
   symphony9 benchmark --task 4p --agent planner
   symphony9 benchmark --list                             # the tasks""",
@@ -71,20 +76,23 @@ _EXAMPLES: Final = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    return run("symphony9", lambda: _run_command(given))
+    error_status = GATE_FAILED if given[:1] == ["gate"] else WRONG_USE
+    return run("symphony9", lambda: _run_command(given), error_status)
 
 
-def _run_command(given: list[str]) -> None:
+def _run_command(given: list[str]) -> int | None:
+    status: int | None = None
     try:
         if given and given[0] in _ARENA:
             command = import_command(f"symphony9_env.arena.{given[0]}", "eval")
-            command.main(given[1:], prog=f"symphony9 {given[0]}")
+            status = command.main(given[1:], prog=f"symphony9 {given[0]}")
         else:
             chosen = _make_parser().parse_args(given)
             chosen.run(chosen)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return status
 
 
 def _make_parser() -> Parser:

@@ -19,6 +19,7 @@ from symphony9_env import agents
 from symphony9_env.agents import Agent, ExternalAgent
 from symphony9_env.agents.external import TIMEOUT
 from symphony9_env.arena.benchmark_games import GamePlan, make_outcome, play_plan
+from symphony9_env.arena.control_variate import ControlVariate
 from symphony9_env.arena.games_csv import make_game_record, make_rows
 from symphony9_env.arena.matches import PlayedGame, ScheduledGame, play
 from symphony9_env.game_replay import deal_again, replay_moves
@@ -103,26 +104,36 @@ class TournamentPlayer(GamePlayer):
 
     kind = "tournament"
 
-    def __init__(self, recipes: Sequence[AgentRecipe], variant: Variant, num_records: int) -> None:
+    def __init__(
+        self, recipes: Sequence[AgentRecipe], variant: Variant, num_records: int, redraws: int | None = None
+    ) -> None:
+        """`redraws` is how often each game is played again for a control variate; None for no control variate."""
         super().__init__(recipes, variant)
         self.num_records = num_records
+        self.control = None if redraws is None else ControlVariate(self.agents, variant, redraws)
         self.names = [agent.name for agent in self.agents]
         for number, agent in enumerate(self.agents):
             if agent.name in self.names[:number]:
                 raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
 
     def describe(self) -> Description:
-        return {**super().describe(), "num_records": self.num_records}
+        redraws = None if self.control is None else self.control.redraws
+        return {**super().describe(), "num_records": self.num_records, "redraws": redraws}
 
     @classmethod
     def from_description(cls, recipes: Sequence[AgentRecipe], description: Description) -> Self:
-        return cls(recipes, Variant(**description["variant"]), description["num_records"])
+        variant = Variant(**description["variant"])
+        return cls(recipes, variant, description["num_records"], description["redraws"])
 
     def play(self, games: Sequence[Any]) -> list[Any]:
         scheduled = [ScheduledGame.from_json(game) for game in games]
+        games_played = play(scheduled, self.agents, self.variant)
+        rows = [make_rows(played, self.names) for played in games_played]
+        if self.control:
+            self.control.extend_rows(games_played, [row for of_game in rows for row in of_game])
         return [
-            {"rows": make_rows(played, self.names), "record": self._make_record(played)}
-            for played in play(scheduled, self.agents, self.variant)
+            {"rows": of_game, "record": self._make_record(played)}
+            for of_game, played in zip(rows, games_played, strict=True)
         ]
 
     def _make_record(self, played: PlayedGame) -> dict[str, Any] | None:

@@ -7,16 +7,22 @@ the subclasses' business.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
-from symphony9_env.arena.console import show_progress
+from symphony9_env.arena.console import NO_NOTES, show_progress
 from symphony9_env.arena.game_loop import ChunkSizes, GameLoop, WorkerPool, WorkersLost
 from symphony9_env.arena.game_players import GamePlayer
 from symphony9_env.arena.run_folder import RunFolder
 from symphony9_env.arguments import raise_on_termination
 
+# Returns whether to stop, and what to show beside the progress.
+Monitor = Callable[[], tuple[bool, Mapping[str, str]]]
 Folder = TypeVar("Folder", bound=RunFolder[Any])
+
+
+def _never_stop() -> tuple[bool, Mapping[str, str]]:
+    return False, NO_NOTES
 
 
 class GameRun(ABC, Generic[Folder]):
@@ -44,16 +50,22 @@ class GameRun(ABC, Generic[Folder]):
     def save(self, first: int, results: list[Any]) -> None:
         """Save the results of consecutive games, of which `first` is the number of the first."""
 
-    def play_up_to(self, total: int, sizes: ChunkSizes) -> None:
-        """Play the games that are missing, with the first number that is not in the folder first."""
-        number = self.num_played
+    def play_up_to(self, total: int, sizes: ChunkSizes, monitor: Monitor | None = None) -> None:
+        """Play the games that are missing, with the first number that is not in the folder first.
+
+        `monitor` is asked before the first game and after each chunk of games.
+        """
+        number, ask = self.num_played, monitor or _never_stop
         try:
             with raise_on_termination(), show_progress(total, number) as advance:
                 loop = GameLoop(self.pool, self.player, self.plan, sizes, advance.announce)
-                for results in loop.play(range(number, total)):
+                for results in loop.play(range(number, number if ask()[0] else total)):
                     self.save(number, results)
                     number += len(results)
-                    advance(len(results))
+                    should_stop, notes = ask()
+                    advance(len(results), notes)
+                    if should_stop:
+                        return
         except WorkersLost as error:
             raise ValueError(f"{error}; {self.describe_kept(total)}") from None
         finally:

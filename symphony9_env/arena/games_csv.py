@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from symphony9_env.arena.luck import KINDS
 from symphony9_env.arena.matches import PlayedGame
 from symphony9_env.components import MUSICIANS, SCORING_TILES
 from symphony9_env.events import Event
@@ -16,7 +17,11 @@ from symphony9_env.scores import ScoreLine, score_sheet
 ROUNDS: Final = range(1, NUM_ROUNDS + 1)
 TILE_COLUMNS: Final = tuple(f"points_{tile}" for tile in SCORING_TILES)
 OTHER_SOURCES: Final = tuple(f"points_{source}" for source in SOURCES[len(MUSICIANS) :])
+# With a control variate (`control_variate.py`): the share of the win and the corrections, means over all redraws.
+MEAN_SHARE_COLUMN: Final = "mean_win_share"
+CORRECTION_COLUMNS: Final = tuple(f"correction_{kind}" for kind in KINDS)
 # The columns of games.csv. A scoring tile that was not in the game has no points: its column is empty.
+# So are the columns of the control variate in a tournament without one.
 COLUMNS: Final = (
     "game",
     "deal",
@@ -37,6 +42,8 @@ COLUMNS: Final = (
     *(f"outcome_{number}" for number in ROUNDS),
     *(f"total_{number}" for number in ROUNDS),
     "moves",
+    MEAN_SHARE_COLUMN,
+    *CORRECTION_COLUMNS,
 )
 CsvRow = dict[str, Any]  # values by column
 

@@ -30,6 +30,7 @@ from symphony9_env.scores import ScoreLine, score_sheet
 from symphony9_env.setup_format import pack_box
 
 LINEUP_KINDS: Final = ("all", "one-against-rest", "first-against-rest")
+PAIRED: Final = "paired"  # the kind of line-ups of a sequential test (`gate.py`)
 
 Lineup = tuple[int, ...]  # an agent's number for each seat
 
@@ -53,10 +54,12 @@ def list_lineups(num_agents: int, num_players: int, kind: str = "all") -> list[L
     """Return all groups that meet: of different agents if there are enough, else with every agent at least once.
 
     `one-against-rest`: each agent in one seat and each other agent in all the rest; `first-against-rest`: only the
-    first agent has the one seat.
+    first agent has the one seat. `paired`: as `one-against-rest`, but with two players only once for each pair, because
+    the rotations of one line-up are those of the other.
     """
     if kind != "all":
-        alone = range(num_agents if kind == "one-against-rest" else 1)
+        is_both = kind == "one-against-rest" or (kind == PAIRED and num_players > 2)
+        alone = range(num_agents if is_both else 1)
         pairs = [(one, other) for one in alone for other in range(num_agents) if one != other]
         return [(one, *[other] * (num_players - 1)) for one, other in pairs]
     if num_agents >= num_players:
@@ -78,6 +81,7 @@ class Schedule:
         self.num_players = num_players
         self.cycle_size = len(self.lineups) * num_players
         self._seed = seed
+        self._shares_deals = kind == PAIRED  # by all line-ups of a cycle
 
     def round_up_to_cycles(self, num_games: int) -> int:
         """Return a number of games, rounded up to whole cycles."""
@@ -91,7 +95,7 @@ class Schedule:
         seats = [self.lineups[lineup][index] for index in order]
         # Where a rotation seats the same agents again, a new deal is played instead of the same game twice.
         period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
-        deal = block * self.num_players + rotation // period
+        deal = (cycle if self._shares_deals else block) * self.num_players + rotation // period
         shift = rotation % period
         seed = next_seed((next_seed(self._seed) + deal) & MAX_SEED)
         return ScheduledGame(number, deal, seed, tuple(seats[shift:] + seats[:shift]))
@@ -118,14 +122,15 @@ def play(
     *,
     ledger: bool = False,
     may_forfeit: bool = False,
+    states: States | None = None,
 ) -> list[PlayedGame]:
     """Play games side by side: each agent decides in one call for all games in which it is to decide.
 
     `ledger` shows agents outside this package everybody's money and furniture. With `may_forfeit`, a game in which an
     agent gives no legal action ends there; without it, `AgentFailed` is raised, as it is for a program that can't be
-    started.
+    started. `states` are deals to play from instead of those of the games' seeds.
     """
-    positions = _deal(games, variant, ledger)
+    positions = StoredPositions.of(deal_games(games, variant) if states is None else states, ledger)
     seated = np.array([game.agents for game in games])
     rows = np.arange(len(games))
     forfeits: dict[int, AgentFailed] = {}
@@ -145,12 +150,13 @@ def play(
     ]
 
 
-def _deal(games: Sequence[ScheduledGame], variant: Variant, ledger: bool) -> StoredPositions:
+def deal_games(games: Sequence[ScheduledGame], variant: Variant) -> States:
+    """Return the games as they are dealt."""
     box = pack_box(variant)
     states = new_states(len(games))
     for row, game in enumerate(games):
         deal(box, states, row, np.uint64(game.seed))
-    return StoredPositions.of(states, ledger)
+    return states
 
 
 def _play_decisions(

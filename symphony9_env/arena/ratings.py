@@ -163,18 +163,32 @@ def win_rate(shares: Floats, deals: Ints) -> Estimate:
     each other (everybody gets the same luck). It is limited to at least one game a deal and at most twice the number of
     games. If all games or none were won, the variance within deals is unknown, and each deal counts as one game.
     """
-    rate = float(shares.mean())
-    unique, index = np.unique(deals, return_inverse=True)
-    sums, sizes = np.bincount(index, shares), np.bincount(index)
-    effective = float(len(unique))
-    if len(unique) > 1 and 0 < rate < 1:
-        variance = np.sum((sums - rate * sizes) ** 2) * len(unique) / (len(unique) - 1) / len(shares) ** 2
-        effective = rate * (1 - rate) / variance if variance > 0 else 2 * len(shares)
-    effective = min(max(effective, len(unique)), 2 * len(shares))
-    return _wilson(rate, effective)
+    index = np.unique(deals, return_inverse=True)[1]
+    return estimate_rate(sum_by_deal(index, shares), np.bincount(index).astype(np.float64))[0]
+
+
+def sum_by_deal(deals: Ints, values: Floats) -> Floats:
+    """Return the sum of the values of each deal; deals are numbered from 0."""
+    return np.bincount(deals, values).astype(np.float64)
+
+
+def estimate_rate(sums: Floats, sizes: Floats, plays: int = 1) -> tuple[Estimate, float]:
+    """Return the win rate of `win_rate` and its effective number of games.
+
+    `sums` are the win shares of each deal, and `sizes` the numbers of games. Each game stands for so many `plays`.
+    """
+    num_deals, num_games = len(sums), float(sizes.sum())
+    rate = float(sums.sum() / num_games)
+    effective, most = float(num_deals), 2 * plays * num_games
+    if num_deals > 1 and 0 < rate < 1:
+        variance = np.sum((sums - rate * sizes) ** 2) * num_deals / (num_deals - 1) / num_games**2
+        effective = float(rate * (1 - rate) / variance) if variance > 0 else most
+    effective = min(max(effective, num_deals), most)
+    return _wilson(rate, effective), effective
 
 
 def _wilson(rate: float, games: float) -> Estimate:
-    middle = (rate + Z * Z / (2 * games)) / (1 + Z * Z / games)
-    spread = Z / (1 + Z * Z / games) * np.sqrt(rate * (1 - rate) / games + Z * Z / (4 * games * games))
+    inside = min(max(rate, 0.0), 1.0)  # a corrected rate may lie outside
+    middle = (inside + Z * Z / (2 * games)) / (1 + Z * Z / games)
+    spread = Z / (1 + Z * Z / games) * np.sqrt(inside * (1 - inside) / games + Z * Z / (4 * games * games))
     return Estimate(rate, min(rate, max(0.0, float(middle - spread))), max(rate, min(1.0, float(middle + spread))))

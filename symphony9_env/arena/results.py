@@ -9,7 +9,15 @@ from typing import Any, Final, NotRequired, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.arena.games_csv import OTHER_SOURCES, ROUNDS, TILE_COLUMNS, CsvRow
+from symphony9_env.arena.control_variate import Adjusted, adjust_win_rate
+from symphony9_env.arena.games_csv import (
+    CORRECTION_COLUMNS,
+    MEAN_SHARE_COLUMN,
+    OTHER_SOURCES,
+    ROUNDS,
+    TILE_COLUMNS,
+    CsvRow,
+)
 from symphony9_env.arena.ratings import rate, win_rate
 from symphony9_env.rules.state import OUTCOMES
 
@@ -19,13 +27,36 @@ Mask = NDArray[np.bool_]
 T = TypeVar("T")
 
 
-class AgentResult(TypedDict):
+class AdjustedResult(TypedDict):
+    """A win rate of lower variance: means over redraws, corrected for luck (`control_variate.py`)."""
+
+    win_rate: float
+    win_rate_95: list[float]
+    effective_games: float  # how many independent games would give an estimate as exact
+
+
+class ControlVariateResult(TypedDict):
+    """What lowered the variance of the adjusted win rates, or why there are none."""
+
+    redraws: int  # how many more times each game was played, with other tokens and bot tiles
+    actions: dict[str, str]  # whether the actions of each agent are corrected, and why
+    disabled: NotRequired[str]  # why there are no adjusted win rates
+
+
+class WinResult(TypedDict):
+    """How often some seats won."""
+
+    win_rate: float  # a shared win counts its share
+    win_rate_95: list[float]  # lower and upper end of the 95 % interval
+    effective_games: float  # how many independent games would give a win rate as exact
+    adjusted: NotRequired[AdjustedResult]  # with a control variate
+
+
+class AgentResult(WinResult):
     """One agent's results. Rates and means are per seat: an agent may have several seats in one game."""
 
     games: int
     seats: int
-    win_rate: float  # a shared win counts its share
-    win_rate_95: list[float]  # lower and upper end of the 95 % interval
     rating: float
     rating_95: list[float]
     mean_score: float
@@ -39,14 +70,12 @@ class PairResult(TypedDict):
     meetings: int  # pairs of seats
 
 
-class MatchResult(TypedDict):
+class MatchResult(WinResult):
     """The games of one agent alone against opponents who are all the same agent."""
 
     agent: str
     against: str
     games: int
-    win_rate: float
-    win_rate_95: list[float]
 
 
 class SeatResult(TypedDict):
@@ -83,6 +112,22 @@ class LengthResult(TypedDict):
     quartiles: list[float]
 
 
+class GateResult(TypedDict):
+    """The result of `symphony9 gate`: a sequential test of the first agent against the second."""
+
+    verdict: str  # "better", "worse" or "undecided"
+    log_likelihood_ratio: float  # after the deal that decided, or after the last one
+    bounds: list[float]  # at or below the first: worse; at or above the second: better
+    deals: int  # up to the one that decided; a batch may have played more
+    games: int  # on these deals
+    margin: float  # half of the difference between the win rates of the two agents, each alone against the other
+    margin_95: list[float]  # as if the number of deals had been fixed in advance
+    h0: float  # the margins and error rates of the test
+    h1: float
+    alpha: float
+    beta: float
+
+
 class Results(TypedDict):
     """The contents of `results.json`. Dictionaries without a comment have the agents' names as keys."""
 
@@ -103,12 +148,18 @@ class Results(TypedDict):
     cubes_bought: dict[str, float]
     length: LengthResult
     command: NotRequired[str]  # the command that wrote the results
+    control_variate: NotRequired[ControlVariateResult]
+    gate: NotRequired[GateResult]  # if the games are those of `symphony9 gate`
 
 
 class GameData:
-    """The rows of `games.csv` as arrays of shape (games, seats); `seats` has a mask of the seats of each agent."""
+    """The rows of `games.csv` as arrays of shape (games, seats); `seats` has a mask of the seats of each agent.
 
-    def __init__(self, rows: Sequence[CsvRow], names: list[str], num_players: int) -> None:
+    `redraws` says how often each game was played again; None without a control variate.
+    """
+
+    def __init__(self, rows: Sequence[CsvRow], names: list[str], num_players: int, redraws: int | None = None) -> None:
+        self.redraws = redraws
         self._rows = rows
         self.names = names
         self.num_players = num_players
@@ -150,21 +201,45 @@ def summarise(games: GameData, settings: dict[str, Any]) -> Results:
 
 def _summarise_agents(games: GameData) -> dict[str, AgentResult]:
     ratings = rate(games.agents, games.ranks, games.deals, len(games.names))
-    shares, scores = games.column("win_share"), games.column("score")
+    scores = games.column("score")
     agents: dict[str, AgentResult] = {}
     for (name, own), rating in zip(games.seats.items(), ratings, strict=True):
-        wins = win_rate(shares[own], np.broadcast_to(games.deals[:, None], own.shape)[own])
         agents[name] = {
             "games": int(own.any(1).sum()),
             "seats": int(own.sum()),
-            "win_rate": wins.value,
-            "win_rate_95": wins.interval(),
+            **_summarise_wins(games, own),
             "rating": rating.value,
             "rating_95": rating.interval(),
             "mean_score": float(scores[own].mean()),
             "mean_rank": float(games.ranks[own].mean()),
         }
     return agents
+
+
+def _summarise_wins(games: GameData, own: Mask) -> WinResult:
+    """Return the win rate of some seats, and the adjusted one if the games have a control variate."""
+    deals = np.broadcast_to(games.deals[:, None], own.shape)[own]
+    index, none = np.unique(deals, return_inverse=True)[1], np.zeros((len(deals), 0))
+    shares = games.column("win_share")[own]
+    plain = _format_win_rate(adjust_win_rate(shares, none, index))
+    result: WinResult = {
+        "win_rate": plain["win_rate"],
+        "win_rate_95": plain["win_rate_95"],
+        "effective_games": plain["effective_games"],
+    }
+    if games.redraws is not None:
+        luck = np.stack([games.column(name)[own] for name in CORRECTION_COLUMNS], axis=1)
+        means = games.column(MEAN_SHARE_COLUMN)[own]
+        result["adjusted"] = _format_win_rate(adjust_win_rate(means, luck, index, games.redraws + 1))
+    return result
+
+
+def _format_win_rate(found: Adjusted) -> AdjustedResult:
+    return {
+        "win_rate": found.estimate.value,
+        "win_rate_95": found.estimate.interval(),
+        "effective_games": found.effective_games,
+    }
 
 
 def _summarise_by_agent(games: GameData, compute: Callable[[GameData, Mask], T]) -> dict[str, T]:
@@ -185,21 +260,12 @@ def _summarise_head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]
 
 def _summarise_one_against_rest(games: GameData) -> list[MatchResult]:
     matches: list[MatchResult] = []
-    shares = games.column("win_share")
     for name, rival in permutations(games.names, 2):
         own = games.seats[name]
         alone = (own.sum(1) == 1) & (own | games.seats[rival]).all(1)
         if alone.any():
-            wins = win_rate(shares[alone][own[alone]], games.deals[alone])
-            matches.append(
-                {
-                    "agent": name,
-                    "against": rival,
-                    "games": int(alone.sum()),
-                    "win_rate": wins.value,
-                    "win_rate_95": wins.interval(),
-                }
-            )
+            wins = _summarise_wins(games, own & alone[:, None])
+            matches.append({"agent": name, "against": rival, "games": int(alone.sum()), **wins})
     return matches
 
 

@@ -3,6 +3,7 @@
     symphony9 tournament --agents random,greedy,investor,planner --num-players 4 --games 1000 --out runs/all
     symphony9 tournament --agents planner,search:100 --num-players 2 --games 400 --out runs/search
     symphony9 tournament --agents planner,greedy --lineups one-against-rest --games 800 --out runs/one
+    symphony9 tournament --agents planner,policy --num-players 2 --control-variate --redraws 3 --out runs/exact
     symphony9 tournament --agents planner,my_policy.safetensors --num-players 3 --out runs/mine
     symphony9 tournament --agents planner,mine=path/to/my_agent.py:decide --num-players 2 --out runs/own
     symphony9 tournament --agents planner --agent "stdio:python agent.py --levels 1,2" --num-players 2 --out runs/levels
@@ -13,6 +14,10 @@ With fewer agents than seats, all line-ups that include every agent are played; 
 agents. Each line-up has its own deal and plays it in every rotation. `--games` is rounded up to whole cycles: every
 line-up once, in all its rotations. Run the same command again to continue after a stop, or with more games to extend
 the tournament.
+
+`--control-variate` adds win rates that are corrected for the luck of tokens, bot tiles and known random actions, and
+`--redraws N` plays each game N more times, which are not recorded, with other tokens and bot tiles. Both estimates are
+unbiased. The effective number of games says how many independent games would be as exact; see docs/evaluation.md.
 
 In `--agents`, put a name that contains a comma in double quotes, as in a CSV file, or use `--agent`, which takes one
 name as it is and can be repeated. If an agent of your own gives no legal action, the tournament stops and names it;
@@ -28,7 +33,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -39,10 +44,18 @@ from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
 from symphony9_env.arena.console import format_command, format_interval, format_percent, format_table, positive_int
 from symphony9_env.arena.game_loop import MAX_CHUNK, ChunkSizes, WorkerPool
 from symphony9_env.arena.game_players import AgentRecipe, TournamentPlayer
-from symphony9_env.arena.game_run import GameRun
+from symphony9_env.arena.game_run import GameRun, Monitor
 from symphony9_env.arena.matches import LINEUP_KINDS, Schedule
 from symphony9_env.arena.report import make_report
-from symphony9_env.arena.results import GameData, MatchResult, Results, summarise
+from symphony9_env.arena.results import (
+    ControlVariateResult,
+    GameData,
+    GateResult,
+    MatchResult,
+    Results,
+    WinResult,
+    summarise,
+)
 from symphony9_env.arena.tournament_folder import TournamentFolder
 from symphony9_env.arena.worker_pools import THREADS_HELP, LocalPool, add_worker_arguments, open_pool
 from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, split_names
@@ -53,6 +66,7 @@ from symphony9_env.replay.html_export import make_page
 from symphony9_env.replay.replay_data import read_replays
 from symphony9_env.setup_format import hash_box, pack_box
 
+NO_SETTINGS: Final[Mapping[str, Any]] = {}
 PROG: Final = "python -m evaluation.tournament"
 _RECORD_NAME: Final = re.compile(r"game-[0-9]{1,9}\.json")
 
@@ -69,6 +83,15 @@ def make_parser(prog: str) -> Parser:
     parser.add_argument("--lineups", choices=LINEUP_KINDS, default="all", help="who plays with whom (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the deals and the agents (default: 0)")
     parser.add_argument("--records", type=int, default=12, help="number of games kept as records (default: 12)")
+    parser.add_argument(
+        "--control-variate", action="store_true", help="also estimate win rates of lower variance, corrected for luck"
+    )
+    parser.add_argument(
+        "--redraws",
+        type=int,
+        metavar="N",
+        help="for the control variate, play each game N more times with other tokens and bot tiles (default: 0)",
+    )
     parser.add_argument("--num-threads", type=positive_int, default=1, help=THREADS_HELP)
     add_worker_arguments(parser)
     parser.add_argument("--timeout", type=float, default=TIMEOUT, help=TIMEOUT_HELP)
@@ -98,9 +121,16 @@ class Tournament(GameRun[TournamentFolder]):
         seed: int,
         kind: str = "all",
         num_records: int = 12,
+        redraws: int | None = None,
+        more_settings: Mapping[str, Any] = NO_SETTINGS,
         pool: WorkerPool | None = None,
     ) -> None:
-        player = TournamentPlayer(recipes, variant, num_records)
+        """`redraws` is how often each game is played again for a control variate; None for no control variate.
+
+        `more_settings` are kept with the tournament's own, and may not change when it is continued either.
+        """
+        player = TournamentPlayer(recipes, variant, num_records, redraws)
+        self.control = player.control
         self.names = player.names
         self.variant = variant
         self.schedule = Schedule(len(recipes), variant.num_players, check_seed(seed), kind)
@@ -112,6 +142,8 @@ class Tournament(GameRun[TournamentFolder]):
             "box": hash_box(pack_box(variant)),
             "lineups": kind,
             "seed": seed,
+            "control_variate": redraws,
+            **more_settings,
         }
         super().__init__(player, lambda: TournamentFolder(out, settings), pool or LocalPool())
 
@@ -120,12 +152,16 @@ class Tournament(GameRun[TournamentFolder]):
         """The number of games in the folder."""
         return len(self.folder.items) // self.variant.num_players
 
-    def play(self, num_games: int) -> None:
-        """Play up to this many games, in chunks of about two seconds that are saved as soon as it is their turn."""
+    def play(self, num_games: int, monitor: Monitor | None = None) -> None:
+        """Play up to this many games, in chunks of about two seconds that are saved as soon as it is their turn.
+
+        `monitor` is asked after each chunk whether to stop, and what to show beside the progress.
+        """
         wanted = self.schedule.round_up_to_cycles(num_games)
         is_slow = self.player.is_external
         try:
-            self.play_up_to(wanted, ChunkSizes() if is_slow else ChunkSizes(self.variant.num_players, MAX_CHUNK))
+            sizes = ChunkSizes() if is_slow else ChunkSizes(self.variant.num_players, MAX_CHUNK)
+            self.play_up_to(wanted, sizes, monitor)
         except AgentFailed as failure:
             kept = f"{self.describe_kept(wanted)} if the agents are unchanged"
             raise ValueError(f"{failure}; {kept if self.num_played else 'no game was finished'}") from failure
@@ -143,15 +179,32 @@ class Tournament(GameRun[TournamentFolder]):
     def games(self) -> GameData:
         """Return the games played so far, without agents that have not played yet (after a stop)."""
         played = {row["agent"] for row in self.folder.items}
-        return GameData(self.folder.items, [name for name in self.names if name in played], self.variant.num_players)
+        redraws = self.control.redraws if self.control and not self._find_obstacle() else None
+        names = [name for name in self.names if name in played]
+        return GameData(self.folder.items, names, self.variant.num_players, redraws)
+
+    def _find_obstacle(self) -> str | None:
+        """Return why the win rates of the games so far are not adjusted, if there is a reason."""
+        deals = {row["deal"] for row in self.folder.items}
+        return self.control.find_obstacle(len(deals)) if self.control else None
 
     def results(self) -> Results:
         """Return the results of the games played so far."""
-        return summarise(self.games(), self.folder.settings)
+        results = summarise(self.games(), self.folder.settings)
+        if self.control:
+            results["control_variate"] = {"redraws": self.control.redraws, "actions": self.control.describe()}
+            if obstacle := self._find_obstacle():
+                results["control_variate"]["disabled"] = obstacle
+        return results
 
-    def finish(self, command: str) -> Results:
-        """Write results.json, report.html and, if there are records, watch.html; return the results."""
+    def finish(self, command: str, gate: GateResult | None = None) -> Results:
+        """Write results.json, report.html and, if there are records, watch.html; return the results.
+
+        `gate` is the result of a sequential test of these games.
+        """
         results: Results = {**self.results(), "command": command}
+        if gate:
+            results["gate"] = gate
         path = self.folder.path
         write_text(path / "results.json", json.dumps(results, indent=1) + "\n")
         found = [file for file in (path / "records").glob("*.json") if _RECORD_NAME.fullmatch(file.name)]
@@ -170,10 +223,36 @@ def format_matches(title: str, matches: Sequence[MatchResult]) -> str:
             format_percent(match["win_rate"]),
             format_interval(match["win_rate_95"], format_percent),
             match["games"],
+            f"{match['effective_games']:.0f}",
+            *_format_adjusted(match),
         ]
         for match in matches
     ]
-    return format_table([title, "win rate", "95 %", "games"], rows)
+    head = [title, "win rate", "95 %", "games", "effective"]
+    return format_table([*head, *_adjusted_head(matches)], rows)
+
+
+def _format_adjusted(wins: WinResult) -> list[str]:
+    """Return the cells of an adjusted win rate; none without one."""
+    if "adjusted" not in wins:
+        return []
+    one = wins["adjusted"]
+    interval = format_interval(one["win_rate_95"], format_percent)
+    return [format_percent(one["win_rate"]), interval, f"{one['effective_games']:.0f}"]
+
+
+def _adjusted_head(wins: Iterable[WinResult]) -> list[str]:
+    return ["adjusted", "95 %", "effective"] if any("adjusted" in one for one in wins) else []
+
+
+def _format_control_variate(control: ControlVariateResult) -> str:
+    """Return what the adjusted win rates are corrected for, or why there are none."""
+    if "disabled" in control:
+        return f"win rates are not adjusted: {control['disabled']}"
+    parts = [f"actions of {name}: {about}" for name, about in control["actions"].items()]
+    return "\n".join(
+        [f"adjusted for the luck of tokens and bot tiles; redraws of each game: {control['redraws']}", *parts]
+    )
 
 
 def format_results(results: Results) -> str:
@@ -187,11 +266,16 @@ def format_results(results: Results) -> str:
             format_interval(one["win_rate_95"], format_percent),
             f"{one['mean_score']:.1f}",
             one["games"],
+            f"{one['effective_games']:.0f}",
+            *_format_adjusted(one),
         ]
         for name, one in sorted(results["agents"].items(), key=lambda item: -item[1]["rating"])
     ]
-    text = format_table(["agent", "rating", "95 %", "win rate", "95 %", "points", "games"], rows)
+    head = ["agent", "rating", "95 %", "win rate", "95 %", "points", "games", "effective"]
+    text = format_table([*head, *_adjusted_head(results["agents"].values())], rows)
     text += f"\npar, the win rate among equals: {format_percent(results['par'])}"
+    if "control_variate" in results:
+        text += "\n" + _format_control_variate(results["control_variate"])
     if alone := results["one_against_rest"]:
         text += "\n\n" + format_matches("one against the rest", alone)
     return text
@@ -205,7 +289,8 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     if not named:
         raise ValueError(f"--agents or --agent is needed: {agents.list_allowed()}")
     recipes = list_recipes(named, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
-    given = {"seed": chosen.seed, "kind": chosen.lineups, "num_records": chosen.records}
+    redraws = chosen.redraws or 0 if chosen.control_variate or chosen.redraws else None
+    given = {"seed": chosen.seed, "kind": chosen.lineups, "num_records": chosen.records, "redraws": redraws}
     with (
         open_pool(chosen.workers, chosen.address, named, chosen.num_threads) as pool,
         Tournament(recipes, variant, chosen.out, **given, pool=pool) as tournament,

@@ -7,13 +7,20 @@ import io
 from collections.abc import Sequence
 from typing import Any, Final
 
-from symphony9_env.arena.games_csv import COLUMNS, ROUNDS, TILE_COLUMNS, CsvRow
+from symphony9_env.arena.games_csv import (
+    COLUMNS,
+    CORRECTION_COLUMNS,
+    MEAN_SHARE_COLUMN,
+    ROUNDS,
+    TILE_COLUMNS,
+    CsvRow,
+)
 from symphony9_env.arena.run_folder import RunFolder, folder_error
 from symphony9_env.components import FURNITURE_VALUES
 from symphony9_env.rules.chance import MAX_SEED
 
 TEXT_COLUMNS: Final = frozenset({"agent", *(f"outcome_{number}" for number in ROUNDS)})
-NO_POINTS: Final = frozenset((name, None) for name in TILE_COLUMNS)  # the only empty cells
+EMPTY_CELLS: Final = frozenset((name, None) for name in (*TILE_COLUMNS, MEAN_SHARE_COLUMN, *CORRECTION_COLUMNS))
 
 
 class TournamentFolder(RunFolder[CsvRow]):
@@ -44,7 +51,7 @@ class TournamentFolder(RunFolder[CsvRow]):
 
     def _check_row(self, row: CsvRow) -> CsvRow:
         """Return a row that was read; raise a ValueError or TypeError if results can't be computed from it."""
-        numbers = [row[name] for name in COLUMNS if name not in TEXT_COLUMNS and (name, row[name]) not in NO_POINTS]
+        numbers = [row[name] for name in COLUMNS if name not in TEXT_COLUMNS and (name, row[name]) not in EMPTY_CELLS]
         is_known = row["agent"] in self.settings["agents"] and row["rank"] in range(1, self.settings["num_players"] + 1)
         is_possible = 0 <= row["win_share"] <= 1 and row["furniture_sold"] in range(len(FURNITURE_VALUES) + 1)
         if not is_known or not is_possible or not all(abs(number) <= MAX_SEED for number in numbers):

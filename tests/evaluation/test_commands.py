@@ -17,7 +17,7 @@ def run_module(module: str, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
-@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit", "review"])
+@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit", "review", "gate_power"])
 def test_help_has_examples(module: str) -> None:
     done = run_module(module, "--help")
     assert done.returncode == 0, done.stderr
@@ -38,6 +38,26 @@ def test_bad_input_exits_with_status_2_and_one_line(module: str, arguments: list
     lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert len(lines) == 1
     assert "nobody" in lines[0]
+
+
+@pytest.mark.parametrize("module", ["gate", "variance"])
+def test_help_of_commands_for_two_agents_has_examples(module: str) -> None:
+    done = run_module(module, "--help")
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"^    python -m evaluation\.{module} \S+ \S+ --", done.stdout, re.MULTILINE)
+
+
+def test_errors_of_a_gate_have_a_status_that_is_no_verdict(tmp_path: Path) -> None:
+    done = run_module("gate", "nobody", "greedy", "--out", str(tmp_path / "x"))
+    assert done.returncode == 3
+    assert "nobody" in done.stderr
+
+
+def test_variances_are_compared(tmp_path: Path) -> None:
+    done = run_module("variance", "planner", "greedy", "--num-players", "2", "--games", "60", "--redraws", "2")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[2] for row in rows if row[:2] == ["2", "players,"]] == ["plain", "corrections", "redraws", "both"]
 
 
 def test_a_tournament_runs_as_a_module(tmp_path: Path) -> None:
