@@ -51,6 +51,11 @@ class AgentRecipe:
             isolate=self.isolate,
         )
 
+    def find_name(self) -> str:
+        """Return the name under which the agent appears in results."""
+        with self.make() as agent:
+            return agent.name
+
 
 class GamePlayer(ABC):
     """Plays games of one run. Games and results are plain JSON data; which, the subclass says."""
@@ -114,7 +119,7 @@ class TournamentPlayer(GamePlayer):
         self.names = [agent.name for agent in self.agents]
         for number, agent in enumerate(self.agents):
             if agent.name in self.names[:number]:
-                raise ValueError(f"--agents: {agent.name!r} is named twice; label one, as in other={agent.spec}")
+                raise ValueError(f"agent {agent.name!r} is named twice; label one, as in other={agent.spec}")
 
     def describe(self) -> Description:
         redraws = None if self.control is None else self.control.redraws

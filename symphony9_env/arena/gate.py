@@ -208,14 +208,14 @@ def _run(chosen: argparse.Namespace, command: str) -> int:
     variant, test = read_variant(chosen), read_test(chosen)
     named = [chosen.new, chosen.old]
     recipes = list_recipes(named, check_seed(chosen.seed), chosen.num_threads, chosen.timeout)
-    out = chosen.out or f"runs/gate-{_slug(chosen.new)}-{_slug(chosen.old)}-{variant.num_players}p"
+    new, old = (recipe.find_name() for recipe in recipes)
+    out = chosen.out or f"runs/gate-{_slug(new)}-{_slug(old)}-{variant.num_players}p"
     settings: dict[str, Any] = {"h0": test.h0, "h1": test.h1, "alpha": test.alpha, "beta": test.beta}
     given = {"seed": chosen.seed, "kind": PAIRED, "num_records": 0, "more_settings": settings}
     with (
         open_pool(chosen.workers, chosen.address, named, chosen.num_threads) as pool,
         Tournament(recipes, variant, out, **given, pool=pool) as tournament,
     ):
-        new, old = tournament.names
         gate = Gate(tournament, test)
         stopped = _play(gate, chosen.max_games)
         result = gate.result()
