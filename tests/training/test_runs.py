@@ -188,14 +188,21 @@ def test_a_run_can_start_from_a_saved_policy(straight: RunFolder) -> None:
 
 
 def test_a_small_budget_learns_to_beat_random_players(tmp_path: Path) -> None:
-    """Without behaviour cloning. An untrained policy wins about 48 %; five seeds reached 70 to 73 % (mean 71, standard
-    deviation 1), so the threshold of 62 % is far above chance and far below the usual result.
+    """Without behaviour cloning. An untrained policy wins about 48 %; fourteen seeds reached 59 to 76 % (mean 69,
+    standard deviation 4), and seed 0, which is used here, 71 %. So the threshold of 62 % is far above chance.
     """
     chosen = settings(
         total_steps=LEARNING_STEPS,
         game={"num_players": 2},
         network={"hidden": [32, 32, 32]},
-        ppo={"n_envs": 64, "n_steps": 64, "batch_size": 128, "learning_rate": 0.001, "learning_rate_end": 0.0002},
+        ppo={
+            "n_envs": 64,
+            "n_steps": 64,
+            "batch_size": 128,
+            "n_epochs": 3,
+            "learning_rate": 0.001,
+            "learning_rate_end": 0.0002,
+        },
         opponents={"fixed": {"random": 0.3}, "snapshot_every": 20_000},
         evaluation={"every": 10_000_000, "games": 2, "opponents": ["random"]},
         reward={"shaping_coef": 0.02, "shaping_fraction": 1.0},
