@@ -10,9 +10,9 @@ one seat          sb3-contrib's MaskablePPO with its own rollouts and updates: o
 2 workers         the same with two workers, on two cores
 
 Each takes its turn in every round, in new processes, with the network and the opponents of the default settings; the
-first updates, which compile and warm up, are not counted. The bound is what one
-core could learn from if it did nothing but multiply matrices as fast as it can: the measured rate of a large product,
-divided by the operations that a decision takes, which are those of its updates and of all networks that decided.
+first updates, which compile and warm up, are not counted. The bound is what one core could learn from if it did nothing
+but multiply matrices as fast as it can: the measured rate of a large product, divided by the operations that a decision
+takes, which are those of its updates and of all networks that decided.
 """
 
 from __future__ import annotations
