@@ -89,9 +89,9 @@ class NetworkSettings(Section):
     hidden: Sizes = Field((96, 96, 128), description="sizes of the hidden layers; musicians has exactly three")
     activation: Literal["tanh", "relu"] = Field("relu", description="activation function of the hidden layers")
     critic: Literal["observation", "state"] = Field(
-        "observation", description="what advantages are computed from; state: a separate critic sees hidden information"
+        "observation", description="what advantages are computed from; state: a critic that also sees hidden information"
     )
-    critic_size: LayerSize = Field(256, description="size of the two hidden layers of a separate critic")
+    critic_size: LayerSize = Field(128, description="size of the two layers of the critic that knows the state")
 
 
 class PpoSettings(Section):
@@ -102,9 +102,9 @@ class PpoSettings(Section):
 
     n_envs: Positive = Field(512, description="number of games played in parallel")
     n_steps: Positive = Field(64, description="decisions of the learner per game and update")
-    batch_size: Positive = Field(1024, description="minibatch size")
+    batch_size: Positive = Field(2048, description="minibatch size")
     n_epochs: Positive = Field(1, description="epochs over the rollout per update")
-    learning_rate: float = Field(8e-4, gt=0, le=1, description="learning rate at the start")
+    learning_rate: float = Field(1e-3, gt=0, le=1, description="learning rate at the start")
     learning_rate_end: float = Field(5e-5, gt=0, le=1, description="learning rate at the end")
     ent_coef: float = Field(0.01, ge=0, le=1, description="entropy coefficient of the loss at the start")
     ent_coef_end: float = Field(0.002, ge=0, le=1, description="entropy coefficient at the end")

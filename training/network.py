@@ -13,7 +13,7 @@ from torch import nn
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents.networks import SHAPES, Weights, musician_columns
 from symphony9_env.agents.policy import Card, load_policy
-from symphony9_env.views import STATE_SIZE, observation_size
+from symphony9_env.views.fields import HIDDEN_SIZE
 from training.config import NetworkSettings, Settings
 from training.fused_layers import MusicianLayers
 
@@ -113,7 +113,8 @@ class Evaluation(NamedTuple):
 class SelfPlayPolicy(MaskableActorCriticPolicy):
     """stable-baselines3's maskable policy with the networks of this package, whose policies can be saved.
 
-    A critic that knows the state is a network of its own. It only computes advantages and is not saved with policies.
+    A critic that knows the state has layers of its own after those of the value. It only computes advantages and is
+    not saved with policies.
     """
 
     def __init__(self, *args: Any, network: NetworkSettings, ledger: bool, **kwargs: Any) -> None:
@@ -135,31 +136,34 @@ class SelfPlayPolicy(MaskableActorCriticPolicy):
         if self._network.kind == "musicians":
             self.action_net = nn.Identity()  # the extractor computes the logits
             nn.init.orthogonal_(self.value_net.weight, 1.0)
-        self.critic = make_critic(self._network, self._ledger) if self._network.critic == "state" else None
+        size = self._network.critic_size
+        self.critic = make_critic(self.mlp_extractor.latent_dim_vf, size) if self._network.critic == "state" else None
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def evaluate_positions(
-        self, observation: torch.Tensor, mask: torch.Tensor, state: torch.Tensor | None = None
+        self, observation: torch.Tensor, mask: torch.Tensor, hidden: torch.Tensor | None = None
     ) -> Evaluation:
-        """Return the log-probabilities of all actions and the values; `state` is for a critic that knows it."""
+        """Return the log-probabilities of all actions and the values; `hidden` is for a critic that knows it."""
         latent_pi, latent_vf = self.mlp_extractor(observation)
         logits = self.action_net(latent_pi).float().masked_fill(~mask, MASKED_LOGIT)
         value = self.value_net(latent_vf).float()[:, 0]
-        baseline = value
-        if self.critic is not None:
-            assert state is not None
-            baseline = self.critic(torch.cat([observation, state], dim=1)).float()[:, 0]
+        baseline = value if self.critic is None else self._criticise(latent_vf, hidden)
         return Evaluation(logits.log_softmax(dim=1), value, baseline)
 
+    def evaluate_baseline(self, observation: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Return the values of the critic that knows what is hidden."""
+        return self._criticise(self.mlp_extractor.forward_critic(observation), hidden)
 
-def make_critic(network: NetworkSettings, ledger: bool) -> nn.Sequential:
-    """Return a critic that is given an observation and the state, with two hidden layers."""
-    size = network.critic_size
-    layers = [
-        nn.Linear(observation_size(ledger) + STATE_SIZE, size),
-        nn.Linear(size, size),
-        nn.Linear(size, 1),
-    ]
+    def _criticise(self, latent_vf: torch.Tensor, hidden: torch.Tensor | None) -> torch.Tensor:
+        assert self.critic is not None
+        assert hidden is not None
+        values: torch.Tensor = self.critic(torch.cat([latent_vf, hidden], dim=1)).float()[:, 0]
+        return values
+
+
+def make_critic(num_features: int, size: int) -> nn.Sequential:
+    """Return a critic that is given the features of the value and what is hidden, with two hidden layers."""
+    layers = [nn.Linear(num_features + HIDDEN_SIZE, size), nn.Linear(size, size), nn.Linear(size, 1)]
     for layer, gain in zip(layers, (HIDDEN_GAIN, HIDDEN_GAIN, 1.0), strict=True):
         nn.init.orthogonal_(layer.weight, gain)
         nn.init.zeros_(layer.bias)

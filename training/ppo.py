@@ -59,8 +59,9 @@ class LearnerActor:
         rows = np.arange(len(states))
         actions, log_probs, values = self._agent.sample(states, rows)
         if self._model.policy.critic is not None:
+            observation, _, hidden = self._model.encode(states, rows)
             with torch.no_grad():
-                values = self._model.policy.evaluate_positions(*self._model.encode(states, rows)).baseline.cpu().numpy()
+                values = self._model.policy.evaluate_baseline(observation, hidden).cpu().numpy()
         return actions, log_probs, values
 
 

@@ -18,8 +18,9 @@ from symphony9_env.agents.base import Rows, derive_agent_seed
 from symphony9_env.batched import BatchedGames
 from symphony9_env.engine import observe_rows
 from symphony9_env.rules.state import States
-from symphony9_env.views import STATE_SIZE, observation_size
-from symphony9_env.views.vector import observe_all
+from symphony9_env.views import observation_size
+from symphony9_env.views.fields import HIDDEN_SIZE
+from symphony9_env.views.vector import observe_hidden
 from training.config import Settings
 from training.group import Group
 from training.opponent_pool import LEARNER, OpponentPool
@@ -32,7 +33,7 @@ class Inputs(NamedTuple):
 
     observation: Floats  # (n, size)
     mask: NDArray[np.bool_]  # (n, actions)
-    state: Floats | None  # (n, size) with hidden information, for a critic that uses it
+    hidden: Floats | None  # (n, HIDDEN_SIZE) what the deciding seats can't know, for a critic that uses it
 
 
 class Rollout(NamedTuple):
@@ -75,21 +76,17 @@ class Encoder:
 
     def __init__(self, settings: Settings) -> None:
         self._size = observation_size(settings.game.ledger)
-        self._needs_state = settings.network.critic == "state"
+        self._needs_hidden = settings.network.critic == "state"
 
     def encode(self, states: States, rows: Rows) -> Inputs:
-        """Return what the deciding seats on these rows observe, and the state if the critic uses it."""
+        """Return what the deciding seats on these rows observe, and what is hidden from them if the critic uses it."""
         observation = np.empty((len(rows), self._size), np.float32)
         mask = np.empty((len(rows), NUM_ACTIONS_DISCUSSION), np.int8)
         observe_rows(states, rows, observation, mask)
-        return Inputs(observation, mask == 1, self._encode_state(states, rows) if self._needs_state else None)
-
-    @staticmethod
-    def _encode_state(states: States, rows: Rows) -> Floats:
-        state = np.empty((len(rows), STATE_SIZE), np.float32)
-        for number, row in enumerate(rows.tolist()):
-            observe_all(states, row, state[number])
-        return state
+        hidden = np.empty((len(rows), HIDDEN_SIZE), np.float32) if self._needs_hidden else None
+        if hidden is not None:
+            observe_hidden(states, rows, hidden)
+        return Inputs(observation, mask == 1, hidden)
 
 
 class SelfPlay:

@@ -49,9 +49,16 @@ def estimate_composition_values(game: Game, composition_values: Any) -> None:
 @rule
 def plan_move(game: Game, composition_values: Any) -> int:
     """Return the planner's action, given the estimated values of compositions (needed while cubes can be taken)."""
+    cube_values = np.zeros(NUM_MUSICIANS)
+    coin_value = weigh_cubes(game, composition_values, cube_values)
+    return choose_move(game, cube_values, coin_value)
+
+
+@rule
+def weigh_cubes(game: Game, composition_values: Any, cube_values: Any) -> float:
+    """Write the points that a cube of each musician is worth to `cube_values`; return those of a dollar."""
     player, coin_value = int(game.player), (1 + COIN_GAIN_PER_ROUND * rounds_left(game)) / MONEY_PER_POINT
     kept_points = _kept_cube_points(game, player)
-    cube_values = np.zeros(NUM_MUSICIANS)
     for musician in range(game.num_musicians):
         if game.phase == TAKE_FOR_BOT:
             cube_values[musician] = _bot_cube_cost(game, player, musician, composition_values)
@@ -62,7 +69,7 @@ def plan_move(game: Game, composition_values: Any) -> int:
             cube_values[musician] = (
                 _pick_value(game, player, musician, composition_values, income + held) if game.phase <= BUY_8 else held
             )
-    return choose_move(game, cube_values, coin_value)
+    return coin_value
 
 
 @rule

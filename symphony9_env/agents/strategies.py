@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from symphony9_env.agents.eccentric import eccentric_move
 from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.investor import investor_move
 from symphony9_env.agents.planner import planner_move
@@ -15,8 +16,8 @@ from symphony9_env.rules.game import legal_set
 from symphony9_env.rules.state import NONE, Game
 from symphony9_env.views.visible import hide_unknown, public_digest
 
-STRATEGIES: Final = ("random", "greedy", "investor", "planner")
-RANDOM, GREEDY, INVESTOR, PLANNER = range(len(STRATEGIES))
+STRATEGIES: Final = ("random", "greedy", "investor", "planner", "eccentric")
+RANDOM, GREEDY, INVESTOR, PLANNER, ECCENTRIC = range(len(STRATEGIES))
 
 
 @rule
@@ -33,6 +34,8 @@ def scripted_move(strategy: int, game: Game, stream: Any) -> int:
         return investor_move(game)
     if strategy == PLANNER:
         return planner_move(game)
+    if strategy == ECCENTRIC:
+        return eccentric_move(game)
     return NONE
 
 

@@ -189,6 +189,7 @@ LEDGER_SIZE: Final = LEDGER_FIELDS[-1].stop
 # The state: the observation of player_0 with the ledger, then what is hidden from everybody.
 STATE_FIELDS: Final = (*FIELDS, *LEDGER_FIELDS, *_lay_out(_HIDDEN_ROWS, LEDGER_SIZE))
 STATE_SIZE: Final = STATE_FIELDS[-1].stop
+HIDDEN_SIZE: Final = STATE_SIZE - LEDGER_SIZE
 
 _STARTS: Final = {field.name: field.start for field in STATE_FIELDS}
 

@@ -226,3 +226,23 @@ def observe_all(states: Any, index: int, out: Any) -> None:
     _copy(game.budget, NUM_ROUNDS, out, _ALL_BUDGET, _PER_TOKEN)
     for round_index in range(NUM_ROUNDS):
         _copy(game.bot_tiles[round_index], NUM_CLASSES, out, _ALL_BOT_TILES + NUM_CLASSES * round_index, _PER_BID)
+
+
+@entry
+def observe_hidden(states: Any, rows: Any, out: Any) -> None:
+    """Write what is hidden from the deciding seat on each of these rows into `out`, (rows, HIDDEN_SIZE) float32.
+
+    These are the hidden fields of the state, but the seats are counted from the deciding one and the rounds from the
+    present one on.
+    """
+    out[:] = 0
+    for index in range(len(rows)):
+        game, hidden = states[rows[index]], out[index]
+        for offset in range(game.num_players):
+            board = seat_at(game, int(game.player), offset)
+            _encode_hand(game, board, offset, hidden, _ALL_HANDS - LEDGER_SIZE, _ALL_HAND_TOKENS - LEDGER_SIZE)
+        for round_index in range(int(game.round_index), NUM_ROUNDS):
+            ahead = round_index - int(game.round_index)
+            hidden[_ALL_BUDGET - LEDGER_SIZE + ahead] = game.budget[round_index] * _PER_TOKEN
+            first = _ALL_BOT_TILES - LEDGER_SIZE + NUM_CLASSES * ahead
+            _copy(game.bot_tiles[round_index], NUM_CLASSES, hidden, first, _PER_BID)

@@ -24,7 +24,8 @@ from symphony9_env.views import (
     observation_fields,
     observation_size,
 )
-from symphony9_env.views.fields import CUBES_UNIT, MONEY_SHOWN, MONEY_UNIT, TILES_UNIT, TOTAL_UNIT
+from symphony9_env.views.fields import CUBES_UNIT, HIDDEN_SIZE, MONEY_SHOWN, MONEY_UNIT, TILES_UNIT, TOTAL_UNIT
+from symphony9_env.views.vector import observe_hidden
 from tests.properties.strategies import positions
 from tests.scenarios import deal, see, set_state
 
@@ -155,6 +156,22 @@ def test_the_state_holds_everything(env: RawEnv) -> None:
     np.testing.assert_allclose(read(state, "all_hand_tokens"), pad(inside, 4, 3))
     np.testing.assert_allclose(read(state, "all_budget"), game.budget / 2)
     np.testing.assert_allclose(read(state, "all_bot_tiles"), game.bot_tiles / 8, atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(positions())
+def test_what_is_hidden_is_that_of_the_state_seen_from_the_deciding_seat_and_the_present_round(env: RawEnv) -> None:
+    game = game_at(env.states)
+    count, seat, start = env.options.num_players, max(int(game.player), 0), int(game.round_index)
+    game.player = seat  # also when the game is over
+    state, hidden = env.state(), np.ones((1, HIDDEN_SIZE), np.float32)
+    observe_hidden(env.states, np.array([0]), hidden)
+    vector = np.concatenate([state[: STATE_SIZE - HIDDEN_SIZE], hidden[0]])
+    order = [(seat + offset) % count for offset in range(count)]
+    for name in ("all_hands", "all_hand_tokens"):
+        np.testing.assert_array_equal(read(vector, name), pad(read(state, name)[order], 4, len(read(state, name)[0])))
+    np.testing.assert_array_equal(read(vector, "all_budget"), pad(read(state, "all_budget")[start:], 6))
+    np.testing.assert_array_equal(read(vector, "all_bot_tiles"), pad(read(state, "all_bot_tiles")[start:], 6, 3))
 
 
 def test_fields_follow_one_another_without_gap_and_the_ledger_comes_last() -> None:
