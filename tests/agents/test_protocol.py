@@ -20,7 +20,7 @@ from symphony9_env.rules.state import NONE, game_at
 from tests.properties.strategies import positions, rngs
 from tests.properties.test_secrets import change_secrets
 
-SCRIPTED = ["random", "greedy", "investor", "planner"]
+SCRIPTED = ["random", "greedy", "investor", "planner", "eccentric"]
 KINDS = [*SCRIPTED, "search:6", "search:6@planner", "think:6", "think:6@planner", "think:4@policy"]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symphony9_env import agents
+from symphony9_env import agents, symphony9_v0
 from symphony9_env.actions import NAMES
-from symphony9_env.agents import bidding, choices, valuation
+from symphony9_env.agents import bidding, choices, eccentric, valuation
 from symphony9_env.agents.strategies import STRATEGIES, scripted_rows
-from symphony9_env.compilation import as_recarray
+from symphony9_env.compilation import as_recarray, rule
 from symphony9_env.components import MUSICIANS
 from symphony9_env.rules.concert import bot_contribution
 from symphony9_env.rules.state import BUY_4, CONTRIBUTE, NONE, SELL_LAST, game_at, new_states
@@ -71,7 +71,7 @@ def test_investor_bids_what_is_missing_for_its_class() -> None:
     assert choice("investor", env) == "bid 5"  # 2 + 9 + 5 = 16, the middle of high class, which handel plays
 
 
-@pytest.mark.parametrize("name", ["greedy", "investor", "planner"])
+@pytest.mark.parametrize("name", ["greedy", "investor", "planner", "eccentric"])
 def test_the_last_sales_are_exact(name: str) -> None:
     """Tile 4A makes selling pay; without it only odd dollars do."""
     for with_4a, money in product((False, True), range(20, 26)):
@@ -97,6 +97,34 @@ def test_the_last_sales_are_exact(name: str) -> None:
         assert score_sheet(env.states, 0)["player_0"].total == max(best.values())
 
 
+def test_an_eccentric_keeps_its_preferences_for_a_game_and_shares_them_with_nobody() -> None:
+    found = []
+    for seed in (1, 2):
+        env = symphony9_v0.raw_env(num_players=2)
+        env.reset(seed=seed)
+        seats = {env.agent_selection: preferences(env)}
+        while env.agent_selection in seats:
+            env.step(agents.make("random", seed=0).choose(env))
+        seats[env.agent_selection] = preferences(env)
+        for _ in range(30):
+            env.step(agents.make("random", seed=0).choose(env))
+        assert preferences(env) == seats[env.agent_selection]
+        found += seats.values()
+    assert len(set(found)) == 4
+    assert all(1 / 3 <= factor <= 3 for factors in found for factor in factors)
+    assert len({factor for factors in found for factor in factors}) == 12
+
+
+def preferences(env: Any) -> tuple[float, ...]:
+    stream = as_python(eccentric._deal_stream, env)
+    return tuple(as_python(_factor_of, env, stream, number) for number in range(3))
+
+
+@rule
+def _factor_of(_game: Any, stream: Any, number: int) -> float:
+    return eccentric._draw_factor(stream, number)  # type: ignore[no-any-return]
+
+
 def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
     env = at_concert()
     game_at(env.states).money[0] = 1
@@ -106,13 +134,13 @@ def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
     assert NAMES[as_python(choices.choose_contribution, env, 2)] == "bid 1"  # no token fits: all coins
 
 
-def as_python(rule: Any, env: Any, *args: Any) -> Any:
+def as_python(compiled: Any, env: Any, *args: Any) -> Any:
     """Call a rule of the kernel from Python: through a compiled caller, or directly if compilation is disabled."""
     import numba
 
-    if not hasattr(rule, "py_func"):
-        return rule(as_recarray(env.states.copy())[0], *args)
-    call = numba.njit(lambda games, more: rule(games[0], *more))
+    if not hasattr(compiled, "py_func"):
+        return compiled(as_recarray(env.states.copy())[0], *args)
+    call = numba.njit(lambda games, more: compiled(games[0], *more))
     return call(env.states.copy(), args)
 
 
