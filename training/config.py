@@ -89,7 +89,8 @@ class NetworkSettings(Section):
     hidden: Sizes = Field((96, 96, 128), description="sizes of the hidden layers; musicians has exactly three")
     activation: Literal["tanh", "relu"] = Field("relu", description="activation function of the hidden layers")
     critic: Literal["observation", "state"] = Field(
-        "observation", description="what advantages are computed from; state: a critic that also sees hidden information"
+        "observation",
+        description="what advantages are computed from; state: a critic that sees hidden information too",
     )
     critic_size: LayerSize = Field(128, description="size of the two layers of the critic that knows the state")
 

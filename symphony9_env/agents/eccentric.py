@@ -36,7 +36,7 @@ def eccentric_move(game: Game) -> int:
 
 @rule
 def _deal_stream(game: Game) -> Any:
-    """Return a random stream for the deciding seat that is the same in the whole game, from the open part of the deal."""
+    """Return a random stream of the deciding seat, from the open part of the deal: the same in the whole game."""
     stream = mix(np.uint64(game.player))
     for musician in range(NUM_MUSICIANS):
         stream = mix(stream ^ np.uint64(int(game.scoring_tile[musician]) + 1))
