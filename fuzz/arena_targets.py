@@ -10,7 +10,8 @@ from typing import Final
 from fuzz.agent_targets import sandbox
 from fuzz.mutations import fill_folder, mutate_files, pack_files, unpack_files
 from fuzz.target import Harness, Target, must_work
-from symphony9_env.arena.benchmark import Benchmark, verify
+from symphony9_env.arena.benchmark import Benchmark
+from symphony9_env.arena.benchmark_verification import verify
 from symphony9_env.arena.game_players import AgentRecipe
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.tournament import Tournament
