@@ -24,7 +24,7 @@ from symphony9_env.arena.submissions import (
 )
 from symphony9_env.envs.aec import RawEnv
 from tests.agents.test_external import LOWEST, write_script
-from tests.arena.evaluations import SALT, evaluate
+from tests.arena.evaluations import SALT, evaluate, shorten_evaluations
 
 pytestmark = pytest.mark.usefixtures("short_evaluations")
 
@@ -32,13 +32,22 @@ ABOUT = About("Ann", "scripted", "plays the lowest number", "2026-07-31", "https
 Json = dict[str, Any]
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a run of an agent of somebody's own, and a leaderboard to which it was added."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_evaluations(patch)
+        evaluate(f"mine={write_script(folder, LOWEST)}", folder / "run")
+        (folder / "board").mkdir()
+        assert add_submission(folder / "run", folder / "board", ABOUT) == "2p-lite-mine"
+    return folder
+
+
 @pytest.fixture
-def board(tmp_path: Path) -> Path:
-    """Return a leaderboard with the submission of an agent of somebody's own."""
-    script = write_script(tmp_path, LOWEST)
-    evaluate(f"mine={script}", tmp_path / "run")
-    (tmp_path / "board").mkdir()
-    assert add_submission(tmp_path / "run", tmp_path / "board", ABOUT) == "2p-lite-mine"
+def board(finished: Path, tmp_path: Path) -> Path:
+    """Return a copy of this leaderboard; a copy of the run is beside it."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return tmp_path / "board"
 
 
