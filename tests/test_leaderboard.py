@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from symphony9_env.arena.submissions import SAMPLE, check_name, read_submission, read_submissions
+from symphony9_env.arena.submissions import SAMPLE, Submission, check_name, read_submission, read_submissions
 from tools import leaderboard
 from tools.leaderboard import BOARD, PAGE, escape, format_board, main, regenerate
 
 NAMES = sorted(path.name for path in BOARD.iterdir() if not path.name.startswith("."))
+
+
+@pytest.fixture(scope="module")
+def submissions() -> list[Submission]:
+    return read_submissions(BOARD)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,13 +30,12 @@ def test_a_submission_is_correct(name: str) -> None:
         pytest.fail(f"{error}; to repeat: python -m tools.leaderboard check --seed {seed} {name}")
 
 
-def test_the_page_is_current() -> None:
+def test_the_page_is_current(submissions: list[Submission]) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert regenerate(text, read_submissions(BOARD)) == text, "run `python -m tools.leaderboard write`"
+    assert regenerate(text, submissions) == text, "run `python -m tools.leaderboard write`"
 
 
-def test_rows_are_sorted_by_score_within_a_task() -> None:
-    submissions = read_submissions(BOARD)
+def test_rows_are_sorted_by_score_within_a_task(submissions: list[Submission]) -> None:
     table = format_board(submissions)
     assert table == format_board(submissions[::-1])
     places = [table.index(f"/{name})") for name in ("2p-policy", "2p-planner", "2p-random", "4p-policy", "4p-random")]
@@ -39,7 +43,7 @@ def test_rows_are_sorted_by_score_within_a_task() -> None:
 
 
 def test_texts_of_a_submission_can_not_change_the_page() -> None:
-    (plain,) = [one for one in read_submissions(BOARD) if one.name == "4p-greedy"]
+    plain = read_submission(BOARD / "4p-greedy")
     nasty = "a|b](javascript:x) <script>`*_&#60;![x](y) www.evil.example http://evil.example \\| ~~"
     results = {**plain.evaluation.results, "agent": nasty}
     about = replace(plain.about, author=nasty, description=nasty)

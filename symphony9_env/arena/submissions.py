@@ -207,7 +207,7 @@ def _is_date(value: object) -> bool:
 def _check_results(results: dict[str, Any], file: Path) -> None:
     """Raise a ValueError if something in the results, apart from what is compared with the games, is not allowed."""
     timeout = results.get("timeout")
-    is_time = type(timeout) in (int, float) and math.isfinite(timeout) and 0 < timeout <= MAX_TIMEOUT
+    is_time = isinstance(timeout, int | float) and timeout is not True and 0 < timeout <= MAX_TIMEOUT
     salt = results.get("salt")
     checks = {
         "private": (results.get("private") is True, "true: deals that nobody could know before the run"),

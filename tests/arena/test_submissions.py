@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a run of an agent of somebody's own, and a leaderboard to which it was added."""
+    """Return a folder with a run of an agent from outside the package, and a leaderboard to which it was added."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         shorten_evaluations(patch)
@@ -157,6 +157,8 @@ def test_the_moves_of_an_agent_of_this_package_are_computed_again(tmp_path: Path
         ({"max_answers": 99}, "max_answers is 99; allowed: 3"),
         ({"timeout": float("nan")}, "timeout is nan; allowed"),
         ({"timeout": "60"}, "timeout is '60'; allowed"),
+        ({"timeout": True}, "timeout is True; allowed"),
+        ({"timeout": 10**400}, "timeout is <a number of .*; allowed"),
         ({"trusted": "no"}, "trusted is 'no'; allowed: true, false"),
         ({"agent": "<script>alert(1)</script>"}, "agent is .*; allowed: .*without < and >"),
         ({"agent": "mine\n| 4p | best"}, "agent is .*; allowed: .*on one line"),
