@@ -15,6 +15,7 @@
 # make policies           train policies by the recipes in configs/shipped/, for hours; results in runs/shipped/
 # make golden             regenerate the golden playthroughs after a change of the rules; review the difference
 # make docs               regenerate the tables in docs/
+# make leaderboard        evaluate the agents of this package for docs/leaderboard.md, after a change of an opponent
 # make figures            regenerate the images in docs/
 # make clean              delete the virtual environments, the caches and dist/
 #
@@ -53,7 +54,7 @@ INSTALL_lowest := ".[eval]" pytest hypothesis hatchling
 TESTS_lowest := tests/envs tests/test_batched.py tests/rules tests/agents tests/records
 
 .PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
-  compatibility fuzz build train policies golden docs figures clean
+  compatibility fuzz build train policies golden docs leaderboard figures clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -138,6 +139,9 @@ golden:
 
 docs:
 	$(BIN)/python -m tools.docs_tables
+
+leaderboard:
+	$(BIN)/python -m tools.leaderboard reference
 
 figures:
 	$(BIN)/python -m tools.table_figures

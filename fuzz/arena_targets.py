@@ -1,4 +1,6 @@
-"""Targets: the folders of tournaments and benchmarks that are continued, and of benchmarks that are verified."""
+"""Targets: the folders of tournaments and benchmarks that are continued, of benchmarks that are verified, and of
+submissions to the leaderboard.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from typing import Final
 from fuzz.agent_targets import sandbox
 from fuzz.mutations import fill_folder, mutate_files, pack_files, unpack_files
 from fuzz.target import Harness, Target, must_work
-from symphony9_env.arena.benchmark import Benchmark, verify
+from symphony9_env.arena.benchmark import Benchmark
+from symphony9_env.arena.benchmark_verification import verify
 from symphony9_env.arena.game_players import AgentRecipe
 from symphony9_env.arena.report import make_report
+from symphony9_env.arena.submissions import About, add_submission, read_submission
 from symphony9_env.arena.tournament import Tournament
 from symphony9_env.options import Variant
 
@@ -88,8 +92,27 @@ def _open_results(folder: Path) -> Iterator[Harness]:
         yield Harness(examples, mutate_files, read)
 
 
+@contextmanager
+def _open_submission(folder: Path) -> Iterator[Harness]:
+    run = folder / "run"
+    about = About("Ann", "scripted", "an example", "2026-07-31", "https://example.org/a")
+    with sandbox(), Benchmark("2p", "random", run, lite=True, timeout=1.0) as benchmark:
+        benchmark.run()
+        submission = folder / add_submission(run, folder, about)
+    examples = [_pack_folder(submission, "results.json", "games.jsonl", "submission.json")]
+
+    def read(data: bytes) -> None:
+        fill_folder(submission, data)
+        found = read_submission(submission)
+        found.replay(found.draw_sample(2, seed=1))
+
+    with sandbox():
+        yield Harness(examples, mutate_files, read)
+
+
 TARGETS: Final = (
     Target("tournament-folder", _open_tournament),
     Target("benchmark-folder", _open_benchmark),
     Target("benchmark-results", _open_results),
+    Target("submission", _open_submission),
 )

@@ -153,7 +153,7 @@ def test_examples_in_docstrings_hold(path: Path) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-@pytest.mark.parametrize("tool", ["benchmark_rows", "docs_tables", "golden", "schemas"])
+@pytest.mark.parametrize("tool", ["benchmark_rows", "docs_tables", "golden", "leaderboard", "schemas"])
 def test_help_of_a_generator_writes_nothing(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         importlib.import_module(f"tools.{tool}").main(["--help"])

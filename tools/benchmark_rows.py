@@ -45,10 +45,10 @@ def format_main_table(rows: Sequence[Row]) -> str:
         [
             (
                 f"`{row['task']}`",
-                _percent(row["par"]),
+                format_percentage(row["par"]),
                 row["agent"],
-                f"**{_percent(row['score'])}**",
-                *(_format_estimate(row["against"][opponent]) for opponent in OPPONENTS),
+                f"**{format_percentage(row['score'])}**",
+                *(format_estimate(row["against"][opponent]) for opponent in OPPONENTS),
             )
             for row in rows
         ],
@@ -57,17 +57,19 @@ def format_main_table(rows: Sequence[Row]) -> str:
 
 def format_other_table(rows: Sequence[Row]) -> str:
     """Return the table of the other tasks: a line for each task, with the scores of all agents."""
-    scores = {(row["task"], row["agent"]): _percent(row["score"]) for row in rows}
+    scores = {(row["task"], row["agent"]): format_percentage(row["score"]) for row in rows}
     lines = [(f"`{task}`", *(scores[task, agent] for agent in AGENTS)) for task in OTHER_TASKS]
     return format_rows(f"| task | {' | '.join(AGENTS)} |", lines)
 
 
-def _format_estimate(estimate: dict[str, Any]) -> str:
+def format_estimate(estimate: dict[str, Any]) -> str:
+    """Return a win rate with its interval, in per cent."""
     low, high = estimate["win_rate_95"]
-    return f"{_percent(estimate['win_rate'])} ({_percent(low)}–{_percent(high)})"
+    return f"{format_percentage(estimate['win_rate'])} ({format_percentage(low)}–{format_percentage(high)})"
 
 
-def _percent(share: float) -> str:
+def format_percentage(share: float) -> str:
+    """Return a share in per cent, with one decimal."""
     return f"{100 * share:.1f}"
 
 

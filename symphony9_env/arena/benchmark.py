@@ -40,13 +40,13 @@ from symphony9_env import __version__, agents
 from symphony9_env.agents import ExternalAgent
 from symphony9_env.agents.external import MAX_ANSWERS, TIMEOUT, TIMEOUT_HELP
 from symphony9_env.agents.transports import FunctionTransport
-from symphony9_env.arena.benchmark_games import GameOutcome, derive_key, plan_game, read_outcomes, verify_game
-from symphony9_env.arena.console import format_interval, format_percent, format_table, show_progress
+from symphony9_env.arena.benchmark_games import GameOutcome, derive_key, plan_game, read_outcomes
+from symphony9_env.arena.console import format_interval, format_percent, format_table
 from symphony9_env.arena.game_loop import ChunkSizes, WorkerPool
 from symphony9_env.arena.game_players import AgentRecipe, BenchmarkPlayer
 from symphony9_env.arena.game_run import GameRun
 from symphony9_env.arena.ratings import win_rate
-from symphony9_env.arena.run_folder import RunFolder, folder_error, read_games, read_settings
+from symphony9_env.arena.run_folder import RunFolder, folder_error, read_settings
 from symphony9_env.arena.worker_pools import LocalPool, add_worker_arguments, open_pool
 from symphony9_env.arguments import Parser
 from symphony9_env.components import PLAYER_COUNTS
@@ -278,39 +278,6 @@ def summarise(outcomes: list[GameOutcome], num_players: int) -> dict[str, Any]:
     }
 
 
-def verify(folder: Path) -> str:
-    """Play all games of a finished evaluation again; return what agrees, or raise a ValueError that says what doesn't.
-
-    The agent's moves are those recorded. The opponents' moves, the deals, the results and the row are computed anew.
-    """
-    file = folder / "results.json"
-    results = read_settings(file, "benchmark")
-    task, salt = results.get("task"), results.get("salt")
-    if results.get("protocol") != PROTOCOL or not isinstance(task, str) or task not in TASKS:
-        raise ValueError(f"{file}: does not hold results by {PROTOCOL}")
-    if salt is not None and not (isinstance(salt, str) and SALT.fullmatch(salt)):
-        raise ValueError(f"{file}: salt is {show(salt)}; {SALT_RULE}")
-    options = TASKS[task]
-    games = folder / "games.jsonl"
-    num_games = results.get("games")
-    if type(num_games) is not int or num_games not in (LITE_GAMES, GAMES):
-        raise ValueError(f"{file}: games is {show(num_games)}; expected {LITE_GAMES} or {GAMES}")
-    opponents = list_opponents(num_games)
-    outcomes = read_outcomes(read_games(games), games, opponents)
-    if len(outcomes) != len(opponents):
-        raise ValueError(f"{games}: has {len(outcomes)} games; {file} is of {num_games} against each opponent")
-    expected = {"opponents": fingerprint_opponents(options.num_players), **summarise(outcomes, options.num_players)}
-    for name, value in expected.items():
-        if results.get(name) != value:
-            raise ValueError(f"{file}: {name} is {show(results.get(name))}; expected {show(value)}")
-    with show_progress(len(outcomes), 0) as advance:
-        for outcome in outcomes:
-            verify_game(outcome, opponents[outcome.game], options, salt)
-            advance(1)
-    deals = "the published salt" if salt is not None else "the keys in games.jsonl (it was continued after a stop)"
-    return f"verified: {len(outcomes)} games played again from {deals}, and the row, agree with {file}"
-
-
 def format_results(results: dict[str, Any]) -> str:
     """Return the row as text: win rates by opponent, and a Markdown table of one row."""
     rows = [
@@ -353,6 +320,8 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
     if chosen.list:
         print(list_tasks())
     elif chosen.verify is not None:
+        from symphony9_env.arena.benchmark_verification import verify  # late: it imports this module
+
         print(verify(Path(chosen.verify)))
     else:
         _evaluate(chosen)

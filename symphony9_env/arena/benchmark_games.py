@@ -120,7 +120,12 @@ def _check(outcome: GameOutcome, number: int, opponent: str) -> GameOutcome:
     is_share = isinstance(outcome.win_share, float) and 0 <= outcome.win_share <= 1
     is_score = outcome.score is None or (isinstance(outcome.score, float) and math.isfinite(outcome.score))
     is_right = (outcome.game, outcome.opponent) == (number, opponent)
-    if not is_right or len(bytes.fromhex(outcome.key)) != KEY_LENGTH // 2 or not is_share or not is_score:
+    if outcome.forfeit is None:
+        is_result = outcome.score is not None
+    else:
+        is_result = isinstance(outcome.forfeit, str) and (outcome.win_share, outcome.score) == (0, None)
+    is_key = len(bytes.fromhex(outcome.key)) == KEY_LENGTH // 2
+    if not (is_right and is_key and is_share and is_score and is_result):
         raise ValueError
     return outcome
 
@@ -138,11 +143,14 @@ class _RecordedAgent(Agent):
         return np.array([self._outcome.moves[number]])
 
 
-def verify_game(outcome: GameOutcome, opponent: str, options: EnvOptions, salt: str | None) -> None:
-    """Play a game again from its key with the agent's recorded moves; raise a ValueError if anything differs."""
-    number = outcome.game
+def verify_game(outcome: GameOutcome, options: EnvOptions, salt: str | None, agent: Agent | None = None) -> None:
+    """Play a game again from its key; raise a ValueError if anything differs.
+
+    The agent's moves are those recorded, unless the agent itself is given.
+    """
+    number, opponent = outcome.game, outcome.opponent
     key = outcome.key if salt is None else derive_key(salt, number)
-    played = play_game(number, key, _RecordedAgent(outcome), opponent, options)
+    played = play_game(number, key, agent or _RecordedAgent(outcome), opponent, options)
     again = asdict(make_outcome(opponent, key, played))
     for name, value in asdict(outcome).items():
         if value != again[name]:

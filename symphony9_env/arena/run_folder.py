@@ -105,10 +105,10 @@ def read_settings(file: Path, what: str) -> dict[str, Any]:
     return stored
 
 
-def read_games(file: Path) -> str:
+def read_games(file: Path, max_bytes: int = MAX_GAMES_BYTES) -> str:
     """Return the text of a file of games, empty if there is none; raise a ValueError if it can't be read."""
     try:
-        return read_bytes(file, MAX_GAMES_BYTES).decode("utf-8")
+        return read_bytes(file, max_bytes).decode("utf-8")
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:

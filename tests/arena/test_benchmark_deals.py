@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from symphony9_env import symphony9_v0
-from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark import main
 from symphony9_env.arena.benchmark_games import derive_key, schedule_game
+from symphony9_env.arena.benchmark_verification import verify
 from tests.agents.test_external import LOWEST, write_script
 from tests.arena.evaluations import SALT, evaluate, read_results
 
@@ -78,7 +78,7 @@ def test_after_a_stop_the_other_games_get_a_new_salt(tmp_path: Path) -> None:
     assert continued.outcomes[0] == whole.outcomes[0]
     assert {outcome.key for outcome in continued.outcomes[1:]}.isdisjoint(outcome.key for outcome in whole.outcomes)
     assert read_results(tmp_path / "a")["salt"] is None
-    assert "4 games" in benchmark.verify(tmp_path / "a")
+    assert "4 games" in verify(tmp_path / "a")
 
 
 def test_a_stopped_evaluation_with_a_given_salt_goes_on(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_forfeited_games_can_be_verified(tmp_path: Path) -> None:
     text = LOWEST.replace("for line", "import os\nfor number, line").replace("sys.stdin:", "enumerate(sys.stdin):")
     text += "    if number == 5: os._exit(1)\n"
     assert evaluate(write_script(tmp_path, text), tmp_path / "out").results()["forfeits"] == 4
-    assert "4 games" in benchmark.verify(tmp_path / "out")
+    assert "4 games" in verify(tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_a_changed_game_is_found(tmp_path: Path, change: dict[str, object], reas
     lines[1] = json.dumps(json.loads(lines[1]) | change)
     file.write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(ValueError, match=reason):
-        benchmark.verify(tmp_path)
+        verify(tmp_path)
 
 
 def test_a_games_file_that_is_no_text_is_refused_with_its_name(tmp_path: Path) -> None:
     evaluate("greedy", tmp_path, salt=SALT)
     (tmp_path / "games.jsonl").write_bytes(b"\x91\n")
     with pytest.raises(ValueError, match=r"games\.jsonl can't be read"):
-        benchmark.verify(tmp_path)
+        verify(tmp_path)
     with pytest.raises(ValueError, match=r"games\.jsonl can't be read"):
         evaluate("greedy", tmp_path, salt=SALT)
 
@@ -155,7 +155,7 @@ def test_changed_results_are_refused_in_one_short_line(tmp_path: Path, change: d
     evaluate("greedy", tmp_path, salt=SALT)
     (tmp_path / "results.json").write_text(json.dumps({**read_results(tmp_path), **change}))
     with pytest.raises(ValueError, match=r"results\.json") as refused:
-        benchmark.verify(tmp_path)
+        verify(tmp_path)
     assert len(str(refused.value)) < 1000
     if "salt" not in change and change != {"games": 2.0}:  # that is the same number
         with pytest.raises(ValueError, match=r"results\.json: .*; expected"):
@@ -185,7 +185,7 @@ def test_another_move_of_an_opponent_is_found(tmp_path: Path) -> None:
         env.step(move)
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(ValueError, match="game 0: its moves is"):
-        benchmark.verify(tmp_path)
+        verify(tmp_path)
 
 
 def test_a_folder_without_an_evaluation_can_not_be_verified(tmp_path: Path) -> None:

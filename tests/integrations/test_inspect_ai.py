@@ -14,6 +14,7 @@ import pytest
 from symphony9_env import agents
 from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark_games import _derive_seed, schedule_game
+from symphony9_env.arena.benchmark_verification import verify
 from symphony9_env.envs.text import TextEnv
 
 inspect_ai = pytest.importorskip("inspect_ai")
@@ -88,7 +89,7 @@ def test_the_row_is_that_of_the_benchmark_and_can_be_verified(tmp_path: Path) ->
     metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
     assert metrics == {name: one["win_rate"] for name, one in row["against"].items()} | {"score": row["score"]}
     integration.write_folder(log, tmp_path / "folder")
-    assert "verified: 4 games" in benchmark.verify(tmp_path / "folder")
+    assert "verified: 4 games" in verify(tmp_path / "folder")
     with pytest.raises(ValueError, match="holds results already"):
         integration.write_folder(log, tmp_path / "folder")
 
@@ -97,7 +98,7 @@ def test_the_command_prints_the_row(tmp_path: Path, capsys: pytest.CaptureFixtur
     log, _ = evaluate(tmp_path / "logs")
     integration.main([log.location, "--out", str(tmp_path / "folder")])
     assert "| 2p | mockllm/model |" in capsys.readouterr().out
-    assert "verified" in benchmark.verify(tmp_path / "folder")
+    assert "verified" in verify(tmp_path / "folder")
 
 
 def test_three_illegal_answers_forfeit_the_game(tmp_path: Path) -> None:
