@@ -17,6 +17,7 @@ from symphony9_env.arena.ratings import COVERAGE, ELO, NUM_RESAMPLES, Floats
 
 # The weights tend to those of the equilibrium as a penalty goes to zero, which it does in stages.
 PENALTIES: Final = tuple(10.0**-stage for stage in range(1, 11))
+DIGITS: Final = 6  # after the point, to which the weights are exact
 MAX_STEPS: Final = 100  # of Newton's method, in one stage
 MAX_HALVINGS: Final = 40  # of one step
 
@@ -53,7 +54,8 @@ def rate_by_nash(
 def _average(logits: Floats) -> tuple[Floats, Floats]:
     """Return the weights and ratings of each matrix of log-odds, (rows, agents)."""
     weights = find_equilibria(logits)
-    return weights, ELO * np.einsum("rij,rj->ri", logits, weights)
+    ratings = ELO * np.einsum("rij,rj->ri", logits, weights)
+    return weights.round(DIGITS), ratings.round(DIGITS - 3) + 0.0  # not -0.0
 
 
 def find_equilibria(payoffs: Floats) -> Floats:
