@@ -52,8 +52,8 @@ def test_the_points_of_all_sources_add_up_to_the_margin(num_players: int) -> Non
     assert sum(one["margin_share"] for one in winners["points"].values()) == pytest.approx(1)
     assert (pair["agent"], pair["against"]) == tuple(NAMES)
     assert sum(one["difference"] for one in pair["points"].values()) == pytest.approx(np.mean(differences))
-    for one in (*winners["points"].values(), *winners["other"].values()):
-        assert one["lead_95"][0] <= one["lead"] <= one["lead_95"][1]
+    for quantity in (*winners["points"].values(), *winners["other"].values()):
+        assert quantity["lead_95"][0] <= quantity["lead"] <= quantity["lead_95"][1]
 
 
 def test_every_source_of_points_is_counted_once() -> None:
