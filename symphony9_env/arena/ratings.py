@@ -126,17 +126,22 @@ def rate(
     num_deals = len(choices.counts)
     value = fit_strengths(choices, np.ones((1, num_deals)))[0]
     rng = np.random.default_rng(seed)
-    if is_undecided(choices):  # a Bayesian bootstrap: random weights with means of 1 and PRIOR
-        weights, prior = rng.exponential(size=(resamples, num_deals)), rng.gamma(PRIOR, size=(resamples, num_agents, 2))
-        resampled = fit_strengths(choices, weights, prior)
-    else:  # how often each deal is drawn, with replacement
-        drawn = rng.multinomial(num_deals, np.full(num_deals, 1 / num_deals), resamples)
-        resampled = fit_strengths(choices, drawn.astype(float))
+    is_bayesian = is_undecided(choices)
+    weights = draw_weights(num_deals, rng, resamples, is_bayesian)
+    prior = rng.gamma(PRIOR, size=(resamples, num_agents, 2)) if is_bayesian else None
+    resampled = fit_strengths(choices, weights, prior)
     low, high = np.quantile(resampled, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
     return [
         Estimate(*(float(AVERAGE + ELO * number[agent]) for number in (value, low, high)))
         for agent in range(num_agents)
     ]
+
+
+def draw_weights(num_deals: int, rng: np.random.Generator, resamples: int, is_bayesian: bool) -> Floats:
+    """Return how often each deal counts in each resample: how often it is drawn, or random weights with a mean of 1."""
+    if is_bayesian:
+        return rng.exponential(size=(resamples, num_deals))
+    return rng.multinomial(num_deals, np.full(num_deals, 1 / num_deals), resamples).astype(np.float64)
 
 
 def is_undecided(choices: Choices) -> bool:
@@ -181,10 +186,27 @@ def estimate_rate(sums: Floats, sizes: Floats, plays: int = 1) -> tuple[Estimate
     rate = float(sums.sum() / num_games)
     effective, most = float(num_deals), 2 * plays * num_games
     if num_deals > 1 and 0 < rate < 1:
-        variance = np.sum((sums - rate * sizes) ** 2) * num_deals / (num_deals - 1) / num_games**2
-        effective = float(rate * (1 - rate) / variance) if variance > 0 else most
+        variance = _estimate_variance(sums, sizes, rate)
+        effective = rate * (1 - rate) / variance if variance > 0 else most
     effective = min(max(effective, num_deals), most)
     return _wilson(rate, effective), effective
+
+
+def estimate_mean(sums: Floats, sizes: Floats) -> Estimate:
+    """Return a mean with a 95 % interval that treats what belongs to one deal as dependent.
+
+    `sums` are the sums of the values of each deal, and `sizes` the numbers of values. After a single deal, nothing is
+    known about the spread, and the interval is infinite.
+    """
+    mean = float(sums.sum() / sizes.sum())
+    spread = Z * float(np.sqrt(_estimate_variance(sums, sizes, mean))) if len(sums) > 1 else float("inf")
+    return Estimate(mean, mean - spread, mean + spread)
+
+
+def _estimate_variance(sums: Floats, sizes: Floats, mean: float) -> float:
+    """Return the variance of a mean over deals, from how much the sums of the deals differ from what the mean says."""
+    num_deals, total = len(sums), float(sizes.sum())
+    return float(np.sum((sums - mean * sizes) ** 2) * num_deals / (num_deals - 1) / total**2)
 
 
 def _wilson(rate: float, games: float) -> Estimate:

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from symphony9_env.arena import figures
+from symphony9_env.arena.comparison_sections import list_comparisons
 from symphony9_env.arena.console import format_interval, format_percent
 from symphony9_env.arena.results import GameData, Results
 from symphony9_env.components import CLASSES
@@ -48,6 +49,8 @@ def _make_sections(results: Results, games: GameData) -> list[dict[str, Any]]:
         parts.insert(
             1, ("Head to head", figures.render_svg(figures.draw_head_to_head, results), _caption_head_to_head(results))
         )
+    place = next(index for index, (title, _, _) in enumerate(parts) if title == "Seats")
+    parts[place:place] = list_comparisons(results)
     return [{"title": title, "figure": Markup(figure), "caption": caption} for title, figure, caption in parts]
 
 

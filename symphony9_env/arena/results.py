@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.arena.control_variate import Adjusted, adjust_win_rate
+from symphony9_env.arena.cycles import CyclicStrengthResult, measure_cycles
+from symphony9_env.arena.deciding import DecidingResults, find_deciding
 from symphony9_env.arena.games_csv import (
     CORRECTION_COLUMNS,
     MEAN_SHARE_COLUMN,
@@ -18,6 +20,8 @@ from symphony9_env.arena.games_csv import (
     TILE_COLUMNS,
     CsvRow,
 )
+from symphony9_env.arena.nash import NashResult, rate_by_nash
+from symphony9_env.arena.pairs import Pairs, count_pairs
 from symphony9_env.arena.ratings import rate, win_rate
 from symphony9_env.rules.state import OUTCOMES
 
@@ -147,6 +151,9 @@ class Results(TypedDict):
     furniture_sold: dict[str, list[float]]  # the share of seats that sold 0, 1, 2, 3 tokens
     cubes_bought: dict[str, float]
     length: LengthResult
+    deciding: DecidingResults
+    nash: NotRequired[dict[str, NashResult]]  # if there are two agents or more and all have met
+    cyclic_strength: NotRequired[CyclicStrengthResult]  # if three agents or more have met each other
     command: NotRequired[str]  # the command that wrote the results
     control_variate: NotRequired[ControlVariateResult]
     gate: NotRequired[GateResult]  # if the games are those of `symphony9 gate`
@@ -179,14 +186,15 @@ class GameData:
 
 def summarise(games: GameData, settings: dict[str, Any]) -> Results:
     """Compute a tournament's results."""
-    return {
+    pairs = count_pairs(games.agents, games.ranks, games.deals, len(games.names))
+    results: Results = {
         "format": FORMAT,
         "settings": settings,
         "games": games.num_games,
         "deals": int(games.deals.max()) + 1,
         "par": 1 / games.num_players,
         "agents": _summarise_agents(games),
-        "head_to_head": _summarise_head_to_head(games),
+        "head_to_head": _summarise_head_to_head(games.names, pairs),
         "one_against_rest": _summarise_one_against_rest(games),
         "win_rate_by_seat": _summarise_win_rate_by_seat(games),
         "score_by_source": _summarise_by_agent(games, _summarise_sources),
@@ -196,7 +204,13 @@ def summarise(games: GameData, settings: dict[str, Any]) -> Results:
         "furniture_sold": _summarise_by_agent(games, _summarise_furniture_sold),
         "cubes_bought": _summarise_by_agent(games, lambda games, own: float(games.column("cubes_bought")[own].mean())),
         "length": _summarise_length(games),
+        "deciding": find_deciding(games),
     }
+    if averaged := rate_by_nash(pairs, games.names):
+        results["nash"] = averaged
+    if cycles := measure_cycles(pairs, games.agents, games.names):
+        results["cyclic_strength"] = cycles
+    return results
 
 
 def _summarise_agents(games: GameData) -> dict[str, AgentResult]:
@@ -247,15 +261,13 @@ def _summarise_by_agent(games: GameData, compute: Callable[[GameData, Mask], T])
     return {name: compute(games, own) for name, own in games.seats.items()}
 
 
-def _summarise_head_to_head(games: GameData) -> dict[str, dict[str, PairResult]]:
-    pairs: dict[str, dict[str, PairResult]] = {name: {} for name in games.names}
-    differences = games.ranks[:, :, None] - games.ranks[:, None, :]
-    for name, rival in permutations(games.names, 2):
-        meet = games.seats[name][:, :, None] & games.seats[rival][:, None, :]
-        if meet.any():
-            ahead = (differences[meet] < 0).mean() + 0.5 * (differences[meet] == 0).mean()
-            pairs[name][rival] = {"ahead": float(ahead), "meetings": int(meet.sum())}
-    return pairs
+def _summarise_head_to_head(names: list[str], pairs: Pairs) -> dict[str, dict[str, PairResult]]:
+    results: dict[str, dict[str, PairResult]] = {name: {} for name in names}
+    ahead, meetings = pairs.ahead.sum(0), pairs.totals
+    for one, other in np.argwhere(meetings > 0).tolist():
+        share = float(ahead[one, other] / meetings[one, other])
+        results[names[one]][names[other]] = {"ahead": share, "meetings": int(meetings[one, other])}
+    return results
 
 
 def _summarise_one_against_rest(games: GameData) -> list[MatchResult]:

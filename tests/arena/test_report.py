@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from symphony9_env.agents import Card, save_policy
 from symphony9_env.arena import tournament
+from symphony9_env.arena.comparison_sections import list_comparisons
+from symphony9_env.arena.results import Results
 from tests.agents.test_protocol import random_weights
 from tests.arena.tournaments import play
 from tests.web.browser import Screen, chromium
@@ -44,13 +47,37 @@ def test_the_report_opens_without_a_network(tmp_path: Path) -> None:
     play(tmp_path / "t")
     page = Tags()
     page.feed((tmp_path / "t" / "report.html").read_text())
-    assert page.tags.count("figure") == 9
-    assert page.tags.count("figcaption") == 9
+    assert page.tags.count("figure") == 12
+    assert page.tags.count("figcaption") == 12
     assert "script" not in page.tags
     for link in page.links:
         assert link.startswith("#") or (tmp_path / "t" / link).exists(), link
     for title in ("Ratings", "Head to head", "Seats", "Scoring tiles", "Concerts", "Bids", "Furniture", "Length"):
         assert title in page.text
+    for title in ("Ratings against the strongest mixture", "What decides games", "What goes with winning"):
+        assert title in page.text
+    assert "Cycles" not in page.text  # of two agents
+
+
+def test_the_report_of_three_agents_says_whether_there_is_a_cycle(tmp_path: Path) -> None:
+    results = play(tmp_path / "t", "--agents", "random,greedy,investor", "--games", "24")
+    page = Tags()
+    page.feed((tmp_path / "t" / "report.html").read_text())
+    assert page.tags.count("figure") == 13
+    assert "Cycles" in page.text
+    assert 0 < results["cyclic_strength"]["p_value"] <= 1
+    assert sum(one["weight"] for one in results["nash"].values()) == pytest.approx(1)
+
+
+def test_a_cycle_is_named_in_the_report(tmp_path: Path) -> None:
+    """The results of a real tournament, with a cycle put in."""
+    play(tmp_path / "t", "--agents", "random,greedy,investor", "--games", "12")
+    results: Results = json.loads((tmp_path / "t" / "results.json").read_text())
+    cycle = {"agents": ["greedy", "random", "investor"], "ahead": [0.75, 0.6, 0.5625]}
+    results["cyclic_strength"] |= {"cycle": cycle, "p_value": 0.001}  # type: ignore[typeddict-item]
+    caption = {title: text for title, _, text in list_comparisons(results)}["Cycles"]
+    assert "more than luck explains" in caption
+    assert "greedy ends ahead of random in 75.0 %, random ends ahead of investor in 60.0 %" in caption
 
 
 def test_names_can_not_become_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

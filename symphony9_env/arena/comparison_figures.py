@@ -1,0 +1,142 @@
+"""The plots of the report that compare agents pair by pair: Nash-averaged ratings, cycles, what decides games."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from symphony9_env.arena.deciding import POINTS, DecidingResult, PairDecidingResult, QuantityResult
+from symphony9_env.arena.figures import (
+    ABOVE,
+    OTHER_SOURCE_COLOURS,
+    TEXT_COLOUR,
+    TILE_COLOURS,
+    as_percent,
+    colour,
+    rank_agents,
+    shorten,
+)
+from symphony9_env.arena.results import Results
+
+MAX_BARS: Final = 16  # more pairs than that are not readable; then only those next to each other in the ratings remain
+CYCLIC_COLOUR: Final = "#D55E00"
+CHANCE_COLOUR: Final = "#bbbbbb"
+SOURCE_COLOURS: Final = dict(
+    zip(POINTS, (*TILE_COLOURS, *(OTHER_SOURCE_COLOURS[name] for name in POINTS[len(TILE_COLOURS) :])), strict=True)
+)
+
+
+def name_quantity(name: str) -> str:
+    """Return the name of a quantity as a person reads it."""
+    return name.replace("_", " ")
+
+
+def draw_nash(figure: Figure, axes: Any, results: Results) -> None:
+    """Draw each agent's rating against the equilibrium, Nash-averaged and by the Plackett-Luce model."""
+    averaged = results["nash"]
+    order = sorted(averaged, key=lambda name: (averaged[name]["rating"], averaged[name]["weight"]))
+    mixture = sum(averaged[name]["weight"] * results["agents"][name]["rating"] for name in order)
+    figure.set_size_inches(7.5, 1.4 + 0.55 * len(order))
+    for line, name in enumerate(order):
+        one = averaged[name]
+        shade = colour(results, name)
+        axes.plot(one["rating_95"], [line, line], color=shade, linewidth=3, solid_capstyle="round")
+        label = "Nash-averaged, with its 95 % interval" if line == 0 else None
+        axes.plot(one["rating"], line, "o", color=shade, markersize=8, label=label)
+        axes.annotate(f"{one['rating']:.0f}", (one["rating"], line), (0, 8), **ABOVE)
+        label = "Plackett–Luce, minus that of the mixture" if line == 0 else None
+        axes.plot(
+            results["agents"][name]["rating"] - mixture, line, "D", color=TEXT_COLOUR, fillstyle="none", label=label
+        )
+    axes.axvline(0, color=TEXT_COLOUR, linestyle="--", linewidth=1)
+    axes.set_yticks(
+        range(len(order)), [f"{shorten(name)}\nweight {100 * averaged[name]['weight']:.0f} %" for name in order]
+    )
+    axes.set_ylim(-0.6, len(order) - 0.3)
+    axes.set_xlabel("rating points against the mixture")
+    axes.grid(axis="x", color="#dddddd", linewidth=0.7)
+    figure.legend(loc="outside lower center", ncols=2)
+
+
+def draw_cyclic_strength(figure: Figure, axes: Any, results: Results) -> None:
+    """Draw the cyclic share with its 95 % interval, and below it the one that luck gives, up to its 95 % quantile."""
+    one = results["cyclic_strength"]
+    rows = [
+        (one["share_by_chance"], [0.0, one["share_by_chance_95"]], CHANCE_COLOUR),
+        (one["cyclic_share"], one["cyclic_share_95"], CYCLIC_COLOUR),
+    ]
+    figure.set_size_inches(7.5, 1.9)
+    for line, (share, (low, high), shade) in enumerate(rows):
+        axes.barh(line, share, color=shade, height=0.55)
+        axes.errorbar(share, line, xerr=[[share - low], [max(0.0, high - share)]], ecolor=TEXT_COLOUR, capsize=4)
+        axes.annotate(f"{100 * share:.1f} %", (max(share, high), line), (8, -4), textcoords="offset points")
+    axes.set_yticks(range(len(rows)), ["by luck alone", "these games"])
+    axes.set_xlim(0, min(1.12, 1.3 * max(max(share, high) for share, (_, high), _ in rows) + 0.001))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    axes.set_xlabel("cyclic share of strength")
+
+
+def draw_deciding(figure: Figure, axes: Any, results: Results) -> None:
+    """Draw the margin of winners, and the difference between pairs of agents, as bars that are stacked by source."""
+    winners = results["deciding"]["winners"]
+    bars = [("winners\nminus others", {name: one["lead"] for name, one in winners["points"].items()})]
+    bars += [(f"{shorten(first)}\nminus {shorten(second)}", points) for first, second, points in list_pairs(results)]
+    bars.reverse()
+    figure.set_size_inches(8, 1.9 + 0.55 * len(bars))
+    ends = np.zeros((2, len(bars)))
+    lines = np.arange(len(bars))
+    for source in POINTS:
+        points = np.array([values[source] for _, values in bars])
+        if points.any():
+            for side, part in enumerate((points.clip(min=0), points.clip(max=0))):
+                label = name_quantity(source) if side == 0 else None
+                axes.barh(lines, part, left=ends[side], color=SOURCE_COLOURS[source], edgecolor="white", label=label)
+                ends[side] += part
+    totals = [sum(values.values()) for _, values in bars]
+    axes.plot(totals, lines, "D", color="white", markeredgecolor="black", markersize=6, label="all")
+    axes.axvline(0, color=TEXT_COLOUR, linewidth=1)
+    axes.set_yticks(lines, [label for label, _ in bars])
+    axes.set_xlabel("mean difference of points")
+    axes.grid(axis="x", color="#dddddd", linewidth=0.7)
+    axes.set_axisbelow(True)
+    figure.legend(loc="outside lower center", ncols=5)
+
+
+def list_pairs(results: Results) -> list[tuple[str, str, dict[str, float]]]:
+    """Return the pairs to draw, the higher rated agent first, with the difference of their points by source."""
+    order = rank_agents(results)
+    found = {(pair["agent"], pair["against"]): pair["points"] for pair in results["deciding"]["pairs"]}
+    near = 1 if len(found) > MAX_BARS else len(order)
+    listed = []
+    for place, name in enumerate(order):
+        for rival in order[place + 1 : place + 1 + near]:
+            for pair, sign in (((name, rival), 1), ((rival, name), -1)):
+                if pair in found:
+                    points = {source: sign * one["difference"] for source, one in found[pair].items()}
+                    listed.append((name, rival, points))
+    return listed
+
+
+def rank_quantities(one: DecidingResult | PairDecidingResult) -> list[tuple[str, QuantityResult]]:
+    """Return the quantities in which seats differ, from those of which more goes with ending behind to the best."""
+    quantities = {**one["points"], **one["other"]}
+    found = [(name, quantity) for name, quantity in quantities.items() if "more_is_ahead" in quantity]
+    return sorted(found, key=lambda item: (item[1]["more_is_ahead"], item[0]))
+
+
+def draw_associations(figure: Figure, axes: Any, results: Results) -> None:
+    """Draw for each quantity how often the player with more of it wins against one with less."""
+    rows = rank_quantities(results["deciding"]["winners"])
+    figure.set_size_inches(7.5, 1.3 + 0.3 * len(rows))
+    for line, (name, one) in enumerate(rows):
+        shade = SOURCE_COLOURS.get(name, TEXT_COLOUR)
+        axes.plot([0.5, one["more_is_ahead"]], [line, line], color=CHANCE_COLOUR, linewidth=2)
+        axes.plot(one["more_is_ahead"], line, "o" if name in POINTS else "D", color=shade)
+    axes.axvline(0.5, color=TEXT_COLOUR, linestyle="--", linewidth=1)
+    labels = [f"points: {name_quantity(name)}" if name in POINTS else name_quantity(name) for name, _ in rows]
+    axes.set_yticks(range(len(rows)), labels)
+    axes.xaxis.set_major_formatter(as_percent)
+    axes.set_xlabel("how often the player with more is the winner")
+    axes.grid(axis="x", color="#dddddd", linewidth=0.7)
