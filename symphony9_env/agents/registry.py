@@ -260,7 +260,8 @@ def _make_think(text: str, seed: int, num_threads: int, **of_rivals: Any) -> Thi
     if found is None or roles is None or not 1 <= num_lines <= MAX_PLAYOUTS:
         raise ValueError(
             f"agent {show(text)}; allowed: think:N with 1 to {MAX_PLAYOUTS} lines a decision, think:N:POLICY with the "
-            f"path of a saved policy ({SUFFIX}), and behind either @ and the agent that the rivals play as; {ROLES_HELP}"
+            f"path of a saved policy ({SUFFIX}), and behind either @ and the agent that the rivals play as; "
+            f"{ROLES_HELP}"
         )
     policy = PolicyAgent.load(found["policy"], seed) if found["policy"] else None
     rivals = make(found["rivals"], seed, **of_rivals) if found["rivals"] else None

@@ -65,7 +65,8 @@ class SearchAgent(Agent):
     def analyze(self, states: States, row: int) -> tuple[int, int, float]:
         """Return its choice in one game, how many playouts began with it, and how many of those it won.
 
-        A shared win counts its share; with a team, it is the team that wins. If only one action is legal, there are no playouts.
+        A shared win counts its share; with a team, it is the team that wins. If only one action is legal, there are no
+        playouts.
         """
         choice = int(self._search(states, np.array([row]), 0)[0])
         if len(legal_numbers(states, row)) == 1:

@@ -13,9 +13,9 @@ computing the best bids there would make playouts much slower.
 The value of a playout is the seat's share of the win. The planner's action has the largest prior at every node, so that
 another action must prove to be better.
 
-`search:N@planner` assumes that all rivals follow the named strategy: it approximates a best response to it. A search for
-a team (`roles.py`) lets all seats of the team follow the tree, each by what it may know; the value of a playout is the
-team's share of the win.
+`search:N@planner` assumes that all rivals follow the named strategy: it approximates a best response to it. In a search
+for a team (`roles.py`) all seats of the team follow the tree, each by what it may know, and the value of a playout is
+the team's share of the win.
 """
 
 from __future__ import annotations

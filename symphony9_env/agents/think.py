@@ -50,7 +50,9 @@ class Analysis:
     """What thinking about one decision found out; the best candidate comes first."""
 
     actions: NDArray[np.int64]  # the candidates
-    values: NDArray[np.float64]  # the mean value of each one's lines: the expected return of the deciding seat or its team
+    values: NDArray[
+        np.float64
+    ]  # the mean value of each one's lines: the expected return of the deciding seat or its team
     num_lines: NDArray[np.int64]  # of each
     probabilities: NDArray[np.float64]  # of every action: the improved policy
     value: float  # of the position under the improved policy
@@ -86,7 +88,9 @@ class ThinkAgent(Agent):
         self.name = f"think:{num_lines}{guide}{roles.format_team()}{known}"
         self.roles = roles
         if rivals and roles != NO_ROLES and not isinstance(rivals, ScriptedAgent | PolicyAgent | ShippedPolicy):
-            raise ValueError(f"agent {self.name!r}: with seats, the agent behind @ must be a scripted agent or a policy")
+            raise ValueError(
+                f"agent {self.name!r}: with seats, the agent behind @ must be a scripted agent or a policy"
+            )
         self._models: dict[int, Models] = {}
         self._buffers: dict[tuple[int, int], Buffers] = {}
         self._threads = ThreadPool(num_threads)
