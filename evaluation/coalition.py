@@ -25,7 +25,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,12 +76,13 @@ class Members:
     agent: str
     member: str  # as `agents.make` names it, without a label
     num_players: int
-    informed: bool
+    can_share: bool  # a goal
+    known: str = ""  # the agent, as its members are told to simulate it; empty if they are told nothing
     trained: str | None = None  # the path of a policy
 
     def conditions(self) -> list[str]:
         """Return the conditions that can be played."""
-        searching = [COALITION, PARTNER] if can_share_a_goal(agents.make(self.member, seed=0)) else []
+        searching = [COALITION, PARTNER] if self.can_share else []
         return [INDEPENDENT, *searching, *([TRAINED] if self.trained else [])]
 
     def seat(self, condition: str, agent_seat: int, partner_seat: int) -> list[str]:
@@ -98,9 +100,9 @@ class Members:
         seats[agent_seat] = self.agent
         return seats
 
-    def _label(self, role: str, team: Any, agent_seat: int) -> str:
-        known = f"@{agent_seat}:{agents.make(self.agent, seed=0).spec}" if self.informed else ""
-        about = f" who knows seat {agent_seat}" if self.informed and not team else ""
+    def _label(self, role: str, team: Sequence[int], agent_seat: int) -> str:
+        known = f"@{agent_seat}:{self.known}" if self.known else ""
+        about = f" who knows seat {agent_seat}" if self.known and not team else ""
         goal = "+" + "".join(map(str, team)) if team else ""
         return f"{role}{about}={self.member}{goal}{known}"
 
@@ -168,8 +170,10 @@ def check_members(agent: str, member: str, variant: Variant, *, informed: bool, 
                     f"--informed: {member} can't simulate {agent}; search:N simulates scripted agents, and think:N "
                     "also policies"
                 )
-        assert made.spec is not None
-        return Members(agent, made.spec, variant.num_players, informed)
+        known = target.spec or target.name
+        return Members(
+            agent, made.spec or made.name, variant.num_players, can_share_a_goal(made), known if informed else ""
+        )
 
 
 def train_coalition(agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int) -> str:
@@ -222,10 +226,10 @@ def main(arguments: list[str] | None = None) -> None:
     members = check_members(chosen.agent, chosen.members, variant, informed=chosen.informed, is_trained=is_trained)
     if is_trained:
         path = train_coalition(chosen.agent, variant, out / "training", chosen.trained, seed, chosen.num_threads)
-        members = Members(members.agent, members.member, members.num_players, members.informed, path)
+        members = replace(members, trained=path)
     schedule = CoalitionSchedule(members, seed)
     recipes = schedule.list_recipes(seed, chosen.num_threads, chosen.timeout)
-    more = {"members": members.member, "informed": members.informed, "trained_steps": chosen.trained}
+    more = {"members": members.member, "informed": chosen.informed, "trained_steps": chosen.trained}
     given: dict[str, Any] = {"seed": seed, "kind": LINEUPS, "num_records": 0, "more_settings": more}
     with (
         open_pool(chosen.workers, chosen.address, schedule.players, chosen.num_threads) as pool,

@@ -146,7 +146,7 @@ def format_difference(found: DifferenceResult) -> str:
 
 
 def _format_points(difference: float) -> str:
-    return f"{100 * difference:+.1f}"
+    return f"{100 * difference:.1f}"
 
 
 def _list_conditions(results: CoalitionResults) -> list[list[str]]:
@@ -157,14 +157,13 @@ def _list_conditions(results: CoalitionResults) -> list[list[str]]:
             format_interval(one["win_rate_95"], format_percent),
             f"{one['mean_score']:.1f}",
             f"{one['others_mean_score']:.1f}",
-            str(one["games"]),
             format_difference(results["loss"][condition]) if condition in results["loss"] else "",
         ]
         for condition, one in results["conditions"].items()
     ]
 
 
-_CONDITIONS_HEAD: Final = ("", "win rate", "95 %", "points", "others' points", "games", "loss (95 %)")
+_CONDITIONS_HEAD: Final = ("", "win rate", "95 %", "points", "others", "loss (95 %)")
 _PARTNER_HEAD: Final = ("", "win rate", "95 %")
 
 
@@ -192,7 +191,8 @@ def _list_pairs(found: PartnerResult) -> list[list[str]]:
 def format_results(results: CoalitionResults) -> str:
     """Return the results as text."""
     text = format_table([f"{results['agent']} against", *_CONDITIONS_HEAD[1:]], _list_conditions(results))
-    text += f"\npar, the win rate among equals: {format_percent(results['par'])}"
+    games = results["conditions"][INDEPENDENT]["games"]
+    text += f"\npar, the win rate among equals: {format_percent(results['par'])}; {games} games of each condition"
     if "partner" in results:
         head = [f"{results['agent']} and a partner, both", *_PARTNER_HEAD[1:]]
         text += "\n\n" + format_table(head, _list_pairs(results["partner"]))
@@ -209,8 +209,8 @@ def make_report(results: CoalitionResults) -> str:
         f"symphony9-env {settings['version']}."
     )
     losses = [
-        f"Against {TITLES[condition]}, {agent} wins {format_difference(loss)} percentage points less often than "
-        "against independent players."
+        f"The win rate of {agent} is {format_difference(loss)} percentage points lower against {TITLES[condition]} "
+        "than against independent players."
         for condition, loss in results["loss"].items()
     ]
     sections = [_make_loss_section(results)]
@@ -218,7 +218,7 @@ def make_report(results: CoalitionResults) -> str:
         sections.append(_make_partner_section(results, results["partner"]))
         losses.append(
             f"With a partner that shares its goal, the two win {format_difference(results['partner']['contribution'])} "
-            "percentage points more often than as independent players."
+            "percentage points more of the games than as independent players."
         )
     return make_page(f"{agent} and coalitions", facts, results["command"], " ".join(losses), sections)
 

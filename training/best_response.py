@@ -31,7 +31,7 @@ NUM_EVALUATIONS: Final = 10
 
 
 def response_settings(
-    agent: str, variant: Variant, steps: int, seed: int, workers: int = 1, *, coalition: bool = False
+    agent: str, variant: Variant, steps: int, seed: int, workers: int = 1, coalition: bool = False
 ) -> Settings:
     """Return the settings of the run.
 
@@ -61,10 +61,10 @@ def response_settings(
 
 
 def train_response(
-    agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int = 1, *, coalition: bool = False
+    agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int = 1, coalition: bool = False
 ) -> Path:
     """Train, or continue training, and return the path of the best policy."""
-    settings = response_settings(agent, variant, steps, seed, workers, coalition=coalition)
+    settings = response_settings(agent, variant, steps, seed, workers, coalition)
     folder, signals = RunFolder(out), StopSignals()
 
     def continue_from(path: Path, problem: str) -> Outcome:
@@ -99,8 +99,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command."""
     chosen = make_parser().parse_args(arguments)
     variant = read_variant(chosen)
-    given = chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.workers
-    print(train_response(*given, coalition=chosen.coalition))
+    given = chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.workers, chosen.coalition
+    print(train_response(*given))
 
 
 if __name__ == "__main__":
