@@ -117,8 +117,8 @@ def test_the_results_are_the_same_with_any_number_of_workers(tmp_path: Path, mon
 
 
 def test_a_coalition_wins_more_often_than_independent_players(tmp_path: Path) -> None:
-    """Search against search: the agent wins a third of the games alone, and hardly any against two that combine."""
-    results = measure(tmp_path, "search:40", "--num-players", "3", "--members", "search:40", "--games", "45")
+    """Of 60 games on other deals, the policy won 47 % against three of `search:100`, and 3 % if they combined."""
+    results = measure(tmp_path, "policy", "--num-players", "4", "--members", "search:60", "--games", "24")
     assert results["loss"][COALITION]["difference_95"][0] > 0
 
 
