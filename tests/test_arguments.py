@@ -72,7 +72,7 @@ def test_ctrl_c_in_a_running_command(command: str, tmp_path: Path) -> None:
         assert "Traceback" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit"])
+@pytest.mark.parametrize("module", ["tournament", "benchmark", "exploit", "coalition"])
 def test_without_the_extra_a_module_says_what_to_install(module: str) -> None:
     code = (
         f"import runpy, sys; sys.modules['tqdm'] = None; sys.argv = ['-m']; "

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from safetensors import safe_open
 
+from evaluation import coalition, exploit
 from symphony9_env import records, schemas, seat_view, symphony9_v0
 from symphony9_env.agents.external import make_message
 from symphony9_env.agents.policy import shipped_path
@@ -123,6 +124,18 @@ def test_the_results_of_a_tournament(lineups: str, tmp_path: Path) -> None:
     tournament.main(["--agents", "random,greedy", *options, "--out", str(tmp_path)])
     check("symphony9-results/1", json.loads((tmp_path / "results.json").read_text()))
     check("symphony9-record/1", records.load(tmp_path / "records" / "game-0.json"))
+
+
+def test_the_results_of_a_search_for_a_best_response(tmp_path: Path) -> None:
+    options = ["--num-players", "2", "--responses", "random,planner", "--trial-games", "4", "--games", "4"]
+    exploit.main(["--agent", "greedy", *options, "--out", str(tmp_path)])
+    check("symphony9-exploit/1", json.loads((tmp_path / "results.json").read_text()))
+
+
+def test_the_results_of_coalitions(tmp_path: Path) -> None:
+    given = ["random", "--num-players", "3", "--members", "search:1", "--games", "3", "--out", str(tmp_path)]
+    coalition.main(given)
+    check("symphony9-coalition/1", json.loads((tmp_path / "results.json").read_text()))
 
 
 def test_the_messages_of_the_web_server(tmp_path: Path) -> None:

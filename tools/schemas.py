@@ -40,7 +40,9 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 # The formats and the types that describe them; types after a comma go into the definitions only.
 FORMATS: Final = {
     "symphony9-agent/1": "symphony9_env.agents.message:AgentMessage",
+    "symphony9-coalition/1": "evaluation.coalition_results:CoalitionResults",
     "symphony9-event/1": "symphony9_env.events:EventJson",
+    "symphony9-exploit/1": "evaluation.exploit:ExploitResults",
     "symphony9-policy/1": "symphony9_env.agents.policy:PolicyDescription",
     "symphony9-record/1": "symphony9_env.records:RecordJson",
     "symphony9-results/1": "symphony9_env.arena.results:Results",

@@ -1,8 +1,12 @@
 """Train a best response: a policy trained against one frozen agent only.
 
     python -m training.best_response --agent planner --num-players 4 --steps 1000000 --out runs/response
+    python -m training.best_response --agent planner --num-players 4 --coalition --out runs/coalition
 
-`evaluation.exploit --train-steps` runs this command. Run the same command again to continue after a stop.
+The policy has one seat, and copies of the agent have the others. `--coalition` trains it to play in all seats but one
+against a single copy of the agent: its seats add up their rewards, so that their common goal is that the agent does not
+win. What it observes does not tell it which seat is the agent's. `evaluation.exploit --train-steps` and
+`evaluation.coalition --trained` run this command. Run the same command again to continue after a stop.
 """
 
 from __future__ import annotations
@@ -26,7 +30,9 @@ CLONING_GAMES: Final = 5_000
 NUM_EVALUATIONS: Final = 10
 
 
-def response_settings(agent: str, variant: Variant, steps: int, seed: int, workers: int = 1) -> Settings:
+def response_settings(
+    agent: str, variant: Variant, steps: int, seed: int, workers: int = 1, coalition: bool = False
+) -> Settings:
     """Return the settings of the run.
 
     If the agent is a saved policy, training starts from its weights; otherwise from cloning the default agent.
@@ -36,7 +42,7 @@ def response_settings(agent: str, variant: Variant, steps: int, seed: int, worke
         "seed": seed,
         "workers": workers,
         "game": variant.as_json(),
-        "opponents": {"latest": 0, "past": 0, "fixed": {agent: 1}},
+        "opponents": {"latest": 0, "past": 0, "fixed": {agent: 1}, "coalition": coalition},
         "evaluation": {"opponents": [agent], "every": max(steps // NUM_EVALUATIONS, 1), "games": 400},
         "behaviour_cloning": {"games": CLONING_GAMES},
         "temperature": 0,
@@ -54,9 +60,11 @@ def response_settings(agent: str, variant: Variant, steps: int, seed: int, worke
     return parse_settings(given, "best response")
 
 
-def train_response(agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int = 1) -> Path:
+def train_response(
+    agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int = 1, coalition: bool = False
+) -> Path:
     """Train, or continue training, and return the path of the best policy."""
-    settings = response_settings(agent, variant, steps, seed, workers)
+    settings = response_settings(agent, variant, steps, seed, workers, coalition)
     folder, signals = RunFolder(out), StopSignals()
 
     def continue_from(path: Path, problem: str) -> Outcome:
@@ -81,6 +89,7 @@ def make_parser() -> Parser:
     parser.add_argument("--steps", type=positive_int, default=1_000_000, help="steps to train for (default: 1000000)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--seed", type=int, default=0, help="seed of the run (default: 0)")
+    parser.add_argument("--coalition", action="store_true", help="train a coalition against a single copy of the agent")
     parser.add_argument("--workers", type=positive_int, default=1, help="processes that train together (default: 1)")
     add_variant_arguments(parser)
     return parser
@@ -90,7 +99,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command."""
     chosen = make_parser().parse_args(arguments)
     variant = read_variant(chosen)
-    print(train_response(chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.workers))
+    given = chosen.agent, variant, chosen.out, chosen.steps, chosen.seed, chosen.workers, chosen.coalition
+    print(train_response(*given))
 
 
 if __name__ == "__main__":

@@ -146,6 +146,9 @@ class OpponentSettings(Section):
         description="weights of fixed agents: any agent that agents.make accepts",
     )
     same_kind: Fraction = Field(0.5, description="fraction of the games in which all opponents are the same agent")
+    coalition: bool = Field(
+        False, description="one opponent in every game, and the learner in all other seats, which add up their rewards"
+    )
     snapshot_every: Positive = Field(500_000, description="steps between two snapshots")
     max_snapshots: Positive = Field(
         16, description="snapshots; beyond that the next one replaces the one that beats the learner least often"

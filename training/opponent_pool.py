@@ -59,14 +59,19 @@ class OpponentPool:
     def begin(self, rows: Rows, seeds: Rows) -> None:
         """Draw who plays in the games just dealt, from their seeds and the results so far.
 
-        The learner has a random seat, and others if it is drawn for them.
+        The learner has a random seat, and others if it is drawn for them. As a coalition, it has all but a random one.
         """
         probabilities = self.probabilities()
         for row, seed in zip(rows.tolist(), seeds.tolist(), strict=True):
             rng = np.random.default_rng(seed)
             members = np.asarray(rng.choice(len(probabilities), self.num_players, p=probabilities))
-            self.member_at[row] = members[0] if rng.random() < self.settings.same_kind else members
-            self.member_at[row, random_seat(seed, self.num_players)] = LEARNER
+            seat = random_seat(seed, self.num_players)
+            if self.settings.coalition:
+                self.member_at[row] = LEARNER
+                self.member_at[row, seat] = members[0]
+            else:
+                self.member_at[row] = members[0] if rng.random() < self.settings.same_kind else members
+                self.member_at[row, seat] = LEARNER
 
     def probabilities(self) -> NDArray[np.float64]:
         """Return the probability of drawing each member."""

@@ -31,16 +31,17 @@ ENDS: Final = ("", "_low", "_high")
 def evaluate(settings: Settings, card: Card, weights: Weights, group: Group) -> Parts:
     """Return this worker's share of the learner's games against each evaluation opponent.
 
-    The deals are not used for training.
+    The deals are not used for training. A coalition plays in all seats but one, and a share is the mean of its seats'.
     """
     evaluation, variant = settings.evaluation, settings.game.options().variant
     learner = PolicyAgent("learner", card, weights, seed=1)
     parts: Parts = {}
     for name in evaluation.opponents:
         with agents.make(name, seed=2) as opponent:
-            parts[name] = play_against(
-                learner, opponent, variant, evaluation.games, evaluation.seed, group.rank, group.size
-            )
+            is_coalition = settings.opponents.coalition
+            pair = (opponent, learner) if is_coalition else (learner, opponent)
+            shares, deals = play_against(*pair, variant, evaluation.games, evaluation.seed, group.rank, group.size)
+            parts[name] = (1 - shares) / (variant.num_players - 1) if is_coalition else shares, deals
     return parts
 
 

@@ -133,12 +133,20 @@ class SelfPlay:
         actions[others] = self.pool.decide(batch, others)
         batch.step(actions)
         ended = batch.terminated.copy()
-        step = _Step(rows, player[rows], (states, actions[rows], log_prob, value), batch.rewards.copy(), ended)
+        step = _Step(rows, player[rows], (states, actions[rows], log_prob, value), self._read_rewards(), ended)
         if ended.any():
             over = np.flatnonzero(ended)
             self.pool.end(over, batch.final_ranks[over])
             self.pool.begin(over, batch.seeds[over])
         return step
+
+    def _read_rewards(self) -> NDArray[np.float64]:
+        """Return the rewards of the last step; all seats of a coalition receive what they earned together."""
+        rewards = self.batch.rewards.copy()
+        if self.settings.opponents.coalition:
+            is_learner = self.pool.member_at == LEARNER
+            rewards = np.where(is_learner, (rewards * is_learner).sum(axis=1, keepdims=True), rewards)
+        return rewards
 
     def _join(self, steps: list[_Step], num_decisions: int) -> Rollout:
         """Compute the advantages, and join the first decisions that can be learned from."""

@@ -10,6 +10,9 @@ policy estimates its value, or to the end of the game, where the result is its v
 The lines of a world differ in their first action only. The noise by which a move is drawn depends on the world and on
 the decision, not on what was played before: lines in which a player comes to the same decision draw alike, so that the
 difference between two first actions shows in fewer worlds.
+
+The value of a line is a weighted sum of the seats' returns: the seat's own alone, or those of a team (`roles.py`). The
+seats of a team play as the policy, as the thinking seat itself does.
 """
 
 from __future__ import annotations
@@ -91,14 +94,17 @@ def _scripted_seats(world: Any, share: float) -> int:
 @rule
 def _rival_move(game: Game, legal: int, models: Any, workspace: Any, values: Any, world: Any) -> int:
     """Return the action of a simulated rival. `values` are the estimated composition values of this round."""
-    rivals, guide, network, _, temperature, share = models
-    if rivals == NETWORK:
-        return _policy_move(game, legal, network, workspace, temperature, world)
-    if rivals != MIXED:
-        return scripted_move(rivals, game, _stream_of(game, world))
+    rivals, guide, network, own_temperature, rival_temperature, known_temperature, share, known, team = models
+    if known >> int(game.player) & 1:
+        if rivals == NETWORK:
+            return _policy_move(game, legal, network, workspace, known_temperature, world)
+        if rivals != MIXED:
+            return scripted_move(rivals, game, _stream_of(game, world))
+    if team >> int(game.player) & 1:
+        return _policy_move(game, legal, guide, workspace, own_temperature, world)
     if _scripted_seats(world, share) >> int(game.player) & 1:
         return model_move(game, values, UNKNOWN, draw_greedy_seats(world), _stream_of(game, world))
-    return _policy_move(game, legal, guide, workspace, temperature, world)
+    return _policy_move(game, legal, guide, workspace, rival_temperature, world)
 
 
 @entry
@@ -184,6 +190,7 @@ def play_lines(
     numbers: Any,
     streams: Any,
     seat: int,
+    weights: Any,
     last_round: int,
     models: Any,
     workspace: Any,
@@ -191,7 +198,7 @@ def play_lines(
     history: Any,
     length: Any,
 ) -> int:
-    """Play these lines on to their ends and write their values for the seat.
+    """Play these lines on to their ends and write their values for the seat: sums of returns with these weights.
 
     A line in which Python must ask a rival stops there. Return how many did: these are the first of `numbers` then.
     """
@@ -218,20 +225,25 @@ def play_lines(
         elif game.phase == OVER:
             rewards[:] = 0
             add_rewards(game, WIN, 0.0, points, ranks, rewards)
-            values[number] = rewards[seat]
+            values[number] = 0.0
+            for player in range(game.num_players):
+                values[number] += weights[player] * rewards[player]
         else:
-            observe_game(models[1], workspace, game, seat)
-            values[number] = compute_value(models[1], workspace)
+            values[number] = 0.0
+            for player in range(game.num_players):
+                if weights[player] != 0:
+                    observe_game(models[1], workspace, game, player)
+                    values[number] += weights[player] * compute_value(models[1], workspace)
     return waiting
 
 
 @rule
 def _choose_move(game: Game, world: Any, seat: int, models: Any, workspace: Any, composition_values: Any) -> int:
     """Return the action of the deciding seat in a line; NONE if it is a rival that Python must ask."""
-    rivals, guide, _, temperature, _, _ = models
+    rivals, guide, own_temperature = models[0], models[1], models[3]
     legal = legal_set(game)
     if game.player == seat:
-        return _policy_move(game, legal, guide, workspace, temperature, world)
+        return _policy_move(game, legal, guide, workspace, own_temperature, world)
     if rivals == OUTSIDE:
         return NONE
     return _rival_move(game, legal, models, workspace, composition_values, world)

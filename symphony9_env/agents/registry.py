@@ -2,6 +2,7 @@
 
     planner, search:800, think:400, policy    built-in agents (`names` lists them)
     think:400:runs/mine/best.safetensors      a saved policy that thinks
+    search:800+12, think:400+12@0:policy      with a team, and a known agent in a seat (`roles.py`)
     runs/mine/best.safetensors                a saved policy
     package.module:attribute                  a function of a message, an `Agent`, or a class or function that makes one
     path/to/file.py:attribute                 the same, from a file
@@ -36,6 +37,7 @@ from symphony9_env.agents.http_transport import HttpTransport
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
 from symphony9_env.agents.process_transport import FunctionProcess, ProcessTransport
+from symphony9_env.agents.roles import KNOWN_PATTERN, ROLES_HELP, TEAM_PATTERN, parse_roles
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.search import DEFAULT_PLAYOUTS, SearchAgent
 from symphony9_env.agents.strategies import STRATEGIES
@@ -56,12 +58,15 @@ _HTTP: Final = ("http://", "https://")
 _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
-_SEARCH_NAME: Final = re.compile(rf"{SEARCH}(?::(\d{{1,10}}))?(?:@({'|'.join(STRATEGIES)}))?")
-_SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@])"
-_THINK_NAME: Final = re.compile(
-    rf"{THINK}(?::(?P<lines>\d{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?(?:@(?P<rivals>.+))?"
+_SEARCH_NAME: Final = re.compile(
+    rf"{SEARCH}(?::(?P<playouts>\d{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>{'|'.join(STRATEGIES)}))?"
 )
-_THINK_PREFIX: Final = rf"{THINK}(?![^:@])"
+_SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@+])"
+_THINK_NAME: Final = re.compile(
+    rf"{THINK}(?::(?P<lines>\d{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?{TEAM_PATTERN}"
+    rf"(?:@{KNOWN_PATTERN}(?P<rivals>.+))?"
+)
+_THINK_PREFIX: Final = rf"{THINK}(?![^:@+])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
 
@@ -84,9 +89,9 @@ def names() -> list[str]:
 def list_allowed() -> str:
     """Return everything that `make` takes, for help texts and error messages."""
     return (
-        f"{', '.join(names())}, search:N, search:N@NAME, think:N, think:N@NAME, think:N:POLICY, the path of a saved "
-        "policy, package.module:attribute, path/to/file.py:attribute, stdio:COMMAND, http://ADDRESS, or LABEL=AGENT "
-        "to show one of these as LABEL"
+        f"{', '.join(names())}, search:N, search:N@NAME, think:N, think:N@NAME, think:N:POLICY, search:N+SEATS or "
+        "think:N+SEATS for a team, the path of a saved policy, package.module:attribute, path/to/file.py:attribute, "
+        "stdio:COMMAND, http://ADDRESS, or LABEL=AGENT to show one of these as LABEL"
     )
 
 
@@ -237,27 +242,30 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
 
 def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
     found = _SEARCH_NAME.fullmatch(text)
-    playouts = int(found[1] or DEFAULT_PLAYOUTS) if found else 0
-    if found is None or not 1 <= playouts <= MAX_PLAYOUTS:
+    playouts = int(found["playouts"] or DEFAULT_PLAYOUTS) if found else 0
+    roles = parse_roles(found) if found else None
+    if found is None or roles is None or not 1 <= playouts <= MAX_PLAYOUTS:
         raise ValueError(
             f"agent {show(text)}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "
-            f"or search:N@ and one of {', '.join(STRATEGIES)}"
+            f"or search:N@ and one of {', '.join(STRATEGIES)}; {ROLES_HELP}"
         )
-    return SearchAgent(playouts, seed, rivals=found[2], num_threads=num_threads)
+    return SearchAgent(playouts, seed, rivals=found["rivals"], roles=roles, num_threads=num_threads)
 
 
 def _make_think(text: str, seed: int, num_threads: int, **of_rivals: Any) -> ThinkAgent:
     """Make a policy that thinks; `of_rivals` are further arguments to make the agent that its rivals play as."""
     found = _THINK_NAME.fullmatch(text)
     num_lines = int(found["lines"] or DEFAULT_LINES) if found else 0
-    if found is None or not 1 <= num_lines <= MAX_PLAYOUTS:
+    roles = parse_roles(found) if found else None
+    if found is None or roles is None or not 1 <= num_lines <= MAX_PLAYOUTS:
         raise ValueError(
             f"agent {show(text)}; allowed: think:N with 1 to {MAX_PLAYOUTS} lines a decision, think:N:POLICY with the "
-            f"path of a saved policy ({SUFFIX}), and behind either @ and the agent that the rivals play as"
+            f"path of a saved policy ({SUFFIX}), and behind either @ and the agent that the rivals play as; "
+            f"{ROLES_HELP}"
         )
     policy = PolicyAgent.load(found["policy"], seed) if found["policy"] else None
     rivals = make(found["rivals"], seed, **of_rivals) if found["rivals"] else None
-    return ThinkAgent(num_lines, seed, policy=policy, rivals=rivals, num_threads=num_threads)
+    return ThinkAgent(num_lines, seed, policy=policy, rivals=rivals, roles=roles, num_threads=num_threads)
 
 
 # Agents of your own.

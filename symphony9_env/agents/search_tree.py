@@ -13,7 +13,9 @@ computing the best bids there would make playouts much slower.
 The value of a playout is the seat's share of the win. The planner's action has the largest prior at every node, so that
 another action must prove to be better.
 
-`search:N@planner` assumes that all rivals follow the named strategy: it approximates a best response to it.
+`search:N@planner` assumes that all rivals follow the named strategy: it approximates a best response to it. In a search
+for a team (`roles.py`) all seats of the team follow the tree, each by what it may know, and the value of a playout is
+the team's share of the win.
 """
 
 from __future__ import annotations
@@ -51,14 +53,18 @@ _SALES: Final = ((1 << BID - SELL) - 1) << SELL
 
 
 @rule
-def _search(
-    root: Game, first_actions: int, rival_strategy: int, stream: Any, world: Any, tree: Any, win_shares: Any
-) -> int:
+def _search(root: Game, first_actions: int, told: Any, stream: Any, world: Any, tree: Any, win_shares: Any) -> int:
     """Run a playout for each element of `win_shares`, write its value there, and return the most visited action.
 
-    All playouts begin with one of `first_actions`.
+    All playouts begin with one of `first_actions`. `told` is the known strategy of rivals, the set of seats that follow
+    it, and the team, as a set of seats: a seat outside it plays for itself.
     """
     seat = int(root.player)
+    strategy, known, team = told
+    if not team >> seat & 1:
+        team = 1 << seat
+    known &= ~(1 << seat)
+    in_tree_seats = team & ~known if strategy != UNKNOWN else team
     slots, keys, planner_action, visits, wins = tree
     slots[:] = NONE
     visits[:] = 0
@@ -74,7 +80,7 @@ def _search(
         game = world[0]
         resample_hidden(game, seat, chance)
         greedy_seats = draw_greedy_seats(chance)
-        _guess_closed_hands(game, composition_values, seat, rival_strategy, greedy_seats, chance)
+        _guess_closed_hands(game, composition_values, seat, strategy, known, greedy_seats, chance)
         depth, in_tree, number, estimated_round = 0, True, NUM_BOARDS, NONE
         while game.phase != OVER:
             number += 1
@@ -83,10 +89,9 @@ def _search(
                 estimated_round = game.round_index
             if game.phase == CONTRIBUTE and game.round_index > root.round_index and not in_tree:
                 action = sample_bid(game, int(game.player), probabilities, mix(skip_draws(chance, number)))
-            elif game.player != seat:
-                action = model_move(
-                    game, composition_values, rival_strategy, greedy_seats, mix(skip_draws(chance, number))
-                )
+            elif not in_tree_seats >> int(game.player) & 1:
+                followed = strategy if known >> int(game.player) & 1 else UNKNOWN
+                action = model_move(game, composition_values, followed, greedy_seats, mix(skip_draws(chance, number)))
             elif in_tree and depth < MAX_DEPTH:
                 key = mix(public_digest(game) ^ purse_digest(game))
                 node, num_nodes, is_new = _find_node(slots, keys, key, num_nodes)
@@ -100,7 +105,7 @@ def _search(
             else:
                 action = plan_move(game, composition_values)
             apply(game, action, None)
-        share = win_shares[playout] = _score_playout(game, seat, points, ranks)
+        share = win_shares[playout] = _score_playout(game, team, points, ranks)
         for level in range(depth):
             visits[nodes[level], actions[level]] += 1
             wins[nodes[level], actions[level]] += share
@@ -153,12 +158,16 @@ def _most_visited(visits: Any, planner_action: int) -> int:
 
 
 @rule
-def _score_playout(game: Game, seat: int, points: Any, ranks: Any) -> float:
-    """Return the seat's share of the win in a finished game."""
+def _score_playout(game: Game, team: int, points: Any, ranks: Any) -> float:
+    """Return the share of the win of a set of seats in a finished game."""
     for player in range(game.num_players):
         points[player] = total_points(game, player)
     rank_players(game, points, ranks)
-    return win_share(ranks, game.num_players, seat)
+    share = 0.0
+    for player in range(game.num_players):
+        if team >> player & 1:
+            share += win_share(ranks, game.num_players, player)
+    return share
 
 
 # Models of the rivals.
@@ -204,9 +213,9 @@ def _shift_bid(game: Game, action: int, dollars: int) -> int:
 
 @rule
 def _guess_closed_hands(
-    game: Game, composition_values: Any, seat: int, rival_strategy: int, greedy_seats: int, chance: Any
+    game: Game, composition_values: Any, seat: int, strategy: int, known: int, greedy_seats: int, chance: Any
 ) -> None:
-    """Replace the hands that rivals have already closed by bids of their models.
+    """Replace the hands that others have already closed by bids of their models.
 
     A model may want to sell furniture first. A real sale would be public, so $2 (or all his money) is bid instead.
     """
@@ -216,7 +225,8 @@ def _guess_closed_hands(
         if is_hand_hidden(game, seat, player):
             game.player = player
             stream = mix(skip_draws(chance, player))
-            action = model_move(game, composition_values, rival_strategy, greedy_seats, stream)
+            followed = strategy if known >> player & 1 else UNKNOWN
+            action = model_move(game, composition_values, followed, greedy_seats, stream)
             hand = action - BID if action >= BID else min(int(game.money[player]), 2)
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat
@@ -224,7 +234,7 @@ def _guess_closed_hands(
 
 @entry
 def search_rows(
-    states: Any, rows: Any, playouts: int, rival_strategy: int, seed: Any, scratch: Any, tree: Any, actions: Any
+    states: Any, rows: Any, playouts: int, told: Any, seed: Any, scratch: Any, tree: Any, actions: Any
 ) -> None:
     """Write an action for each of these rows to `actions`. `scratch` holds two states; `tree` comes from `new_tree`."""
     win_shares = np.empty(playouts)
@@ -237,12 +247,12 @@ def search_rows(
             actions[index] = num_members(legal - 1)
         else:
             stream = mix(seed ^ public_digest(root))
-            actions[index] = _search(root, legal, rival_strategy, stream, scratch[1:], tree, win_shares)
+            actions[index] = _search(root, legal, told, stream, scratch[1:], tree, win_shares)
 
 
 @entry
 def compare_actions(
-    states: Any, row: int, actions: Any, rival_strategy: int, seed: Any, scratch: Any, tree: Any, win_shares: Any
+    states: Any, row: int, actions: Any, told: Any, seed: Any, scratch: Any, tree: Any, win_shares: Any
 ) -> None:
     """Search one game once for each of these legal actions, which all playouts of that search begin with.
 
@@ -255,7 +265,7 @@ def compare_actions(
     hide_unknown(root, int(root.player))
     stream = mix(mix(seed ^ public_digest(root)))
     for index in range(len(actions)):
-        _search(root, 1 << actions[index], rival_strategy, stream, scratch[1:], tree, win_shares[index])
+        _search(root, 1 << actions[index], told, stream, scratch[1:], tree, win_shares[index])
 
 
 def new_tree(playouts: int) -> tuple[Any, ...]:

@@ -25,7 +25,10 @@ class Models(NamedTuple):
     network: tuple[Any, ...]  # the rivals', if they play a policy; otherwise the guide again
     own_temperature: float
     rival_temperature: float
+    known_temperature: float  # of the rivals that play another policy
     scripted_share: float
+    known: int  # the set of seats that `rivals` is about; the others play as MIXED, but for the team
+    team: int  # the set of seats that share the goal, which play as the guide unless they are known
 
 
 class Buffers(NamedTuple):
@@ -48,13 +51,16 @@ class Simulation:
         seed: int,
         num_rounds: int,
         rivals: Agent | None,
+        weights: NDArray[np.float64],
     ) -> None:
+        """`weights` are those of the seats' returns in the value of a line."""
         self._positions = positions
         self._row = row
         self._models = models
         self._workspace, self._root, _ = buffers
         self._seed = np.uint64(seed)
         self._rivals = rivals
+        self._weights = weights
         self._seat = int(self._root["player"][0])
         self._num_worlds = 0
         has_value = models.guide[0][inference.HAS_VALUE]
@@ -86,6 +92,7 @@ class Simulation:
                 numbers,
                 streams,
                 self._seat,
+                self._weights,
                 self._last_round,
                 self._models,
                 self._workspace,

@@ -4,7 +4,8 @@ The candidates are the policy's most likely actions. They are compared in the sa
 the better half stays (sequential halving), so that most lines are spent on the best of them. An action's score is its
 mean value plus a small bonus for what the policy prefers.
 
-`think:N@NAME` knows that all rivals play as the agent NAME: it approximates a best response to it.
+`think:N@NAME` knows that all rivals play as the agent NAME: it approximates a best response to it. `roles.py` describes
+teams and rivals in certain seats.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from symphony9_env.agents import inference, lines
 from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions
 from symphony9_env.agents.networks import Floats
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
+from symphony9_env.agents.roles import NO_ROLES, Roles
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.simulation import Buffers, Models, Simulation
 from symphony9_env.rules.state import States, new_states
@@ -48,7 +50,9 @@ class Analysis:
     """What thinking about one decision found out; the best candidate comes first."""
 
     actions: NDArray[np.int64]  # the candidates
-    values: NDArray[np.float64]  # the mean value of each one's lines: the expected return of the deciding seat
+    values: NDArray[
+        np.float64
+    ]  # the mean value of each one's lines: the expected return of the deciding seat or its team
     num_lines: NDArray[np.int64]  # of each
     probabilities: NDArray[np.float64]  # of every action: the improved policy
     value: float  # of the position under the improved policy
@@ -64,10 +68,14 @@ class ThinkAgent(Agent):
         *,
         policy: PolicyAgent | ShippedPolicy | None = None,
         rivals: Agent | None = None,
+        roles: Roles = NO_ROLES,
         num_threads: int = 1,
         settings: ThinkSettings | None = None,
     ) -> None:
-        """`policy` is the shipped one by default; `rivals` is how all rivals are known to play, None if unknown."""
+        """`policy` is the shipped one by default; `rivals` is how rivals are known to play, None if unknown.
+
+        `roles` says which of them do, and for which team it plays.
+        """
         self.seed = seed
         self.num_lines = num_lines
         self.policy = policy or ShippedPolicy(seed)
@@ -76,7 +84,13 @@ class ThinkAgent(Agent):
         self.settings = settings or ThinkSettings()
         self.num_threads = num_threads
         guide = "" if policy is None else f":{policy.name}"
-        self.name = f"think:{num_lines}{guide}" + (f"@{rivals.name}" if rivals else "")
+        known = f"@{roles.format_known(rivals.name)}" if rivals else ""
+        self.name = f"think:{num_lines}{guide}{roles.format_team()}{known}"
+        self.roles = roles
+        if rivals and roles != NO_ROLES and not isinstance(rivals, ScriptedAgent | PolicyAgent | ShippedPolicy):
+            raise ValueError(
+                f"agent {self.name!r}: with seats, the agent behind @ must be a scripted agent or a policy"
+            )
         self._models: dict[int, Models] = {}
         self._buffers: dict[tuple[int, int], Buffers] = {}
         self._threads = ThreadPool(num_threads)
@@ -87,6 +101,7 @@ class ThinkAgent(Agent):
         return " ".join([super().fingerprint(num_players), self.policy.fingerprint(num_players), *known])
 
     def check_players(self, num_players: int) -> None:
+        self.roles.check_players(self.name, num_players)
         self.policy.check_players(num_players)
         if self.rivals:
             self.rivals.check_players(num_players)
@@ -133,7 +148,7 @@ class ThinkAgent(Agent):
             return
         self.check_players(num_players)
         guide = self.policy.for_players(num_players).network
-        kind, network, temperature = lines.MIXED, guide, self.settings.rival_temperature
+        kind, network, temperature = lines.MIXED, guide, 0.0
         if isinstance(self.rivals, ScriptedAgent):
             kind = self.rivals.strategy
         elif isinstance(self.rivals, PolicyAgent | ShippedPolicy):
@@ -143,7 +158,15 @@ class ThinkAgent(Agent):
             kind = lines.OUTSIDE
         chosen = self.settings
         self._models[num_players] = Models(
-            kind, guide, network, chosen.own_temperature, temperature, chosen.scripted_share
+            kind,
+            guide,
+            network,
+            chosen.own_temperature,
+            chosen.rival_temperature,
+            temperature,
+            chosen.scripted_share,
+            self.roles.known_set,
+            self.roles.team_set,
         )
         size = max(int(packed[0][inference.LIST_SIZE]) for packed in (guide, network))
         for thread in range(self.num_threads):
@@ -158,11 +181,10 @@ class ThinkAgent(Agent):
         actions = _list_members(legal)
         if len(actions) == 1:
             return Analysis(actions, np.full(1, np.nan), np.zeros(1, np.int64), _one_hot(actions[0]), np.nan)
-        return self._compare(
-            Simulation(positions, row, models, buffers, self.seed, self.settings.num_rounds, self.rivals),
-            actions,
-            buffers.priors,
-        )
+        weights = self.roles.weigh_returns(int(positions.states["player"][row]), num_players)
+        num_rounds = self.settings.num_rounds
+        simulation = Simulation(positions, row, models, buffers, self.seed, num_rounds, self.rivals, weights)
+        return self._compare(simulation, actions, buffers.priors)
 
     def _compare(self, simulation: Simulation, legal: NDArray[np.int64], priors: NDArray[np.float64]) -> Analysis:
         """Compare the likeliest actions in stages, of which each keeps the better half."""

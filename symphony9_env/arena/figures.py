@@ -17,7 +17,7 @@ from symphony9_env.components import CLASSES
 from symphony9_env.components.box import scoring_method
 from symphony9_env.rules.state import OUTCOMES
 
-Data = TypeVar("Data", Results, GameData)
+Data = TypeVar("Data")
 
 # Okabe and Ito's palette, which people with colour blindness can distinguish too.
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")

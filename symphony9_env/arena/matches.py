@@ -6,6 +6,7 @@ each agent has every seat with the same cards. A *cycle* of the tournament is ev
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
@@ -68,27 +69,45 @@ def list_lineups(num_agents: int, num_players: int, kind: str = "all") -> list[L
     return [group for group in every if len(set(group)) == num_agents]
 
 
-class Schedule:
-    """The games of a tournament by number.
+class DealSchedule(ABC):
+    """Games by number, in cycles of the same size; a longer run begins with the games of a shorter one."""
 
-    A game depends on the seed and the lineups alone: a longer tournament begins with the games of a shorter one.
-    """
-
-    def __init__(self, num_agents: int, num_players: int, seed: int, kind: str = "all") -> None:
-        self.lineups = list_lineups(num_agents, num_players, kind)
-        if not self.lineups:
-            raise ValueError(f"{kind} needs two agents or more")
+    def __init__(self, num_players: int, cycle_size: int, seed: int) -> None:
         self.num_players = num_players
-        self.cycle_size = len(self.lineups) * num_players
+        self.cycle_size = cycle_size
         self._seed = seed
-        self._shares_deals = kind == PAIRED  # by all line-ups of a cycle
 
     def round_up_to_cycles(self, num_games: int) -> int:
         """Return a number of games, rounded up to whole cycles."""
         return -(-num_games // self.cycle_size) * self.cycle_size
 
+    def seed_of_deal(self, deal: int) -> int:
+        """Return the seed of a deal by its number."""
+        return next_seed((next_seed(self._seed) + deal) & MAX_SEED)
+
+    @abstractmethod
     def game(self, number: int) -> ScheduledGame:
         """Return a game by its number, from 0."""
+
+    @abstractmethod
+    def describe_cycle(self) -> str:
+        """Return in words what a cycle consists of."""
+
+
+class Schedule(DealSchedule):
+    """The games of a tournament by number. A game depends on the seed and the lineups alone."""
+
+    def __init__(self, num_agents: int, num_players: int, seed: int, kind: str = "all") -> None:
+        self.lineups = list_lineups(num_agents, num_players, kind)
+        if not self.lineups:
+            raise ValueError(f"{kind} needs two agents or more")
+        super().__init__(num_players, len(self.lineups) * num_players, seed)
+        self._shares_deals = kind == PAIRED  # by all line-ups of a cycle
+
+    def describe_cycle(self) -> str:
+        return f"{len(self.lineups)} line-ups × {self.num_players} rotations"
+
+    def game(self, number: int) -> ScheduledGame:
         block, rotation = divmod(number, self.num_players)
         cycle, lineup = divmod(block, len(self.lineups))
         order = np.random.default_rng([self._seed, cycle, lineup]).permutation(self.num_players)
@@ -97,8 +116,7 @@ class Schedule:
         period = next(shift for shift in range(1, len(seats) + 1) if seats[shift:] + seats[:shift] == seats)
         deal = (cycle if self._shares_deals else block) * self.num_players + rotation // period
         shift = rotation % period
-        seed = next_seed((next_seed(self._seed) + deal) & MAX_SEED)
-        return ScheduledGame(number, deal, seed, tuple(seats[shift:] + seats[:shift]))
+        return ScheduledGame(number, deal, self.seed_of_deal(deal), tuple(seats[shift:] + seats[:shift]))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ AVERAGE: Final = 1500  # the mean rating
 # an agent that won or lost every game.
 PRIOR: Final = 0.5
 NUM_RESAMPLES: Final = 1000
+NUM_IMAGINED: Final = 4  # deals in the estimate of a variance before the first real one
 COVERAGE: Final = 0.95  # of the intervals
 Z: Final = 1.959964  # the quantile of the normal distribution for this coverage
 
@@ -207,6 +208,28 @@ def _estimate_variance(sums: Floats, sizes: Floats, mean: float) -> float:
     """Return the variance of a mean over deals, from how much the sums of the deals differ from what the mean says."""
     num_deals, total = len(sums), float(sizes.sum())
     return float(np.sum((sums - mean * sizes) ** 2) * num_deals / (num_deals - 1) / total**2)
+
+
+def estimate_bounded_mean(values: Floats, imagined_variance: float, limit: float) -> Estimate:
+    """Return the mean of one value for each deal, from -limit to limit, with its 95 % interval.
+
+    The variance of a few values may be far too small, so its estimate begins with `NUM_IMAGINED` imagined deals.
+    """
+    if not len(values):
+        return Estimate(0.0, -limit, limit)
+    mean = float(values.mean())
+    variance = (((values - mean) ** 2).sum() + NUM_IMAGINED * imagined_variance) / (len(values) + NUM_IMAGINED)
+    spread = Z * float(np.sqrt(variance / len(values)))
+    return Estimate(mean, max(mean - spread, -limit), min(mean + spread, limit))
+
+
+def estimate_difference(first: Floats, second: Floats, par: float, num_games: int) -> Estimate:
+    """Return the difference between two win rates on the same deals, with a 95 % interval for the pairs of results.
+
+    `first` and `second` hold the mean win share of each deal, over so many games, in which `par` is won among equals.
+    The imagined deals have twice the variance of independent games of equal agents.
+    """
+    return estimate_bounded_mean(first - second, 4 * par * (1 - par) / num_games, 1.0)
 
 
 def _wilson(rate: float, games: float) -> Estimate:

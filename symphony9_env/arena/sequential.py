@@ -27,12 +27,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from symphony9_env.arena.ratings import Estimate, Z
+from symphony9_env.arena.ratings import NUM_IMAGINED, Estimate, estimate_bounded_mean
 
 BETTER, WORSE, UNDECIDED = range(3)  # the verdicts, which are also the exit status of the command
 VERDICTS: Final = ("better", "worse", "undecided")
 MAX_MARGIN: Final = 0.5  # of a deal: A = 1 and B = 0
-NUM_IMAGINED: Final = 4  # deals in the estimate of the variance before the first real one
 MIN_DEALS: Final = 8  # before a verdict
 
 Floats = NDArray[np.float64]
@@ -95,11 +94,7 @@ class SequentialTest:
 
     def estimate(self, margins: Floats) -> Estimate:
         """Return the mean margin with its 95 % interval, as if the number of deals had been fixed in advance."""
-        if not len(margins):
-            return Estimate(0.0, -MAX_MARGIN, MAX_MARGIN)
-        count, mean, variance = (float(values[-1]) for values in self.moments(margins))
-        spread = Z * math.sqrt(variance / count)
-        return Estimate(mean, max(mean - spread, -MAX_MARGIN), min(mean + spread, MAX_MARGIN))
+        return estimate_bounded_mean(margins, self.imagined_variance, MAX_MARGIN)
 
     def decide(self, margins: Floats) -> tuple[Ints, Ints]:
         """Return the verdict of each match and after how many deals it was reached; all deals if it is undecided.

@@ -45,7 +45,7 @@ from symphony9_env.arena.console import format_command, format_interval, format_
 from symphony9_env.arena.game_loop import MAX_CHUNK, ChunkSizes, WorkerPool
 from symphony9_env.arena.game_players import AgentRecipe, TournamentPlayer
 from symphony9_env.arena.game_run import GameRun, Monitor
-from symphony9_env.arena.matches import LINEUP_KINDS, Schedule
+from symphony9_env.arena.matches import LINEUP_KINDS, DealSchedule, Schedule
 from symphony9_env.arena.report import make_report
 from symphony9_env.arena.results import (
     ControlVariateResult,
@@ -124,16 +124,18 @@ class Tournament(GameRun[TournamentFolder]):
         redraws: int | None = None,
         more_settings: Mapping[str, Any] = NO_SETTINGS,
         pool: WorkerPool | None = None,
+        schedule: DealSchedule | None = None,
     ) -> None:
         """`redraws` is how often each game is played again for a control variate; None for no control variate.
 
+        The `schedule` is by default that of the `kind` of line-ups; one of your own needs a kind of its own.
         `more_settings` are kept with the tournament's own, and may not change when it is continued either.
         """
         player = TournamentPlayer(recipes, variant, num_records, redraws)
         self.control = player.control
         self.names = player.names
         self.variant = variant
-        self.schedule = Schedule(len(recipes), variant.num_players, check_seed(seed), kind)
+        self.schedule = schedule or Schedule(len(recipes), variant.num_players, check_seed(seed), kind)
         settings = {
             "version": __version__,
             "agents": self.names,
@@ -295,7 +297,7 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
         open_pool(chosen.workers, chosen.address, named, chosen.num_threads) as pool,
         Tournament(recipes, variant, chosen.out, **given, pool=pool) as tournament,
     ):
-        stopped = _play(tournament, chosen.games)
+        stopped = play_until_stopped(tournament, chosen.games)
         print(format_results(tournament.finish(format_command(prog, arguments))))
     path = tournament.folder.path
     files = [name for name in ("results.json", "games.csv", "records/", "watch.html") if (path / name).exists()]
@@ -304,11 +306,10 @@ def main(arguments: list[str] | None = None, prog: str = PROG) -> None:
         raise stopped
 
 
-def _play(tournament: Tournament, num_games: int) -> KeyboardInterrupt | None:
+def play_until_stopped(tournament: Tournament, num_games: int) -> KeyboardInterrupt | None:
     """Play, and return how it was stopped, if it was; raise that if no game was finished."""
     wanted = tournament.schedule.round_up_to_cycles(num_games)
-    lineups, seats = len(tournament.schedule.lineups), tournament.variant.num_players
-    print(f"{wanted} games: cycles of {lineups} line-ups × {seats} rotations; {tournament.num_played} already played")
+    print(f"{wanted} games: cycles of {tournament.schedule.describe_cycle()}; {tournament.num_played} already played")
     try:
         tournament.play(num_games)
     except KeyboardInterrupt as stopped:

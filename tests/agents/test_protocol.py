@@ -22,6 +22,14 @@ from tests.properties.test_secrets import change_secrets
 
 SCRIPTED = ["random", "greedy", "investor", "planner", "eccentric"]
 KINDS = [*SCRIPTED, "search:6", "search:6@planner", "think:6", "think:6@planner", "think:4@policy"]
+TEAMS = [
+    "search:6+12",
+    "search:6+02@planner",
+    "search:6+01@0:greedy",
+    "think:6+12",
+    "think:4+02@policy",
+    "think:4@0:policy",
+]
 
 
 def random_weights(card: Card, seed: int = 0) -> dict[str, Any]:
@@ -40,6 +48,12 @@ def policy_path(tmp_path_factory: pytest.TempPathFactory) -> str:
 def every_kind(policy_path: str) -> list[Agent]:
     thinking = (f"think:4:{policy_path}", f"think:4:{policy_path}@{policy_path}", "think:2@search:2")
     return [agents.make(kind, seed=5) for kind in (*KINDS, policy_path, *thinking)]
+
+
+def kinds_for(env: RawEnv, policy_path: str) -> list[Agent]:
+    """Return agents of every kind; a team needs a third player."""
+    teams = TEAMS if env.options.num_players > 2 else []
+    return [*every_kind(policy_path), *(agents.make(name, seed=5) for name in teams)]
 
 
 def test_names_can_all_be_made() -> None:
@@ -61,6 +75,14 @@ def test_names_can_all_be_made() -> None:
         ("search:many", "agent 'search:many'; allowed: search:N"),
         ("search:-3", "agent 'search:-3'; allowed: search:N"),
         ("search:10@nobody", "agent 'search:10@nobody'; allowed: search:N"),
+        ("search:10+1", "agent 'search:10\\+1'; allowed: search:N"),
+        ("search:10+21", "agent 'search:10\\+21'; allowed: search:N"),
+        ("search:10+11", "agent 'search:10\\+11'; allowed: search:N"),
+        ("search:10+14", "agent 'search:10\\+14'; allowed: search:N"),
+        ("search:10@7:planner", "agent 'search:10@7:planner'; allowed: search:N"),
+        ("think:10+", "agent 'think:10\\+'; allowed: think:N"),
+        ("think:10+12@nobody", "unknown agent 'nobody'"),
+        ("think:10+12@search:4", "agent 'think:10\\+12@search:4': with seats, the agent behind @ must be a scripted"),
         ("think:0", "agent 'think:0'; allowed: think:N with 1 to 1000000 lines"),
         ("think:many", "agent 'think:many'; allowed: think:N"),
         ("think:10:planner", "agent 'think:10:planner'; allowed: think:N"),
@@ -97,7 +119,7 @@ def test_bad_seeds_are_refused(seed: Any) -> None:
 def test_every_choice_is_legal_and_changes_nothing(policy_path: str, env: RawEnv, seed: int) -> None:
     assume(not all(env.terminations.values()))
     before = env.states.tobytes()
-    for agent in every_kind(policy_path):
+    for agent in kinds_for(env, policy_path):
         action = agent.choose(env)
         assert type(action) is int
         assert env.observe(env.agent_selection)["action_mask"][action] == 1
@@ -118,7 +140,7 @@ def test_what_is_hidden_never_moves_a_choice(policy_path: str, env: RawEnv, rng:
         assert agent.decide(StoredPositions.of(other), row) == agent.decide(env, row)
     for field in ("money", "furniture"):
         other[field] = env.states[field]
-    for agent in every_kind(policy_path):
+    for agent in kinds_for(env, policy_path):
         assert agent.decide(StoredPositions.of(other), row) == agent.decide(env, row)
 
 
@@ -138,7 +160,7 @@ def test_a_batch_is_decided_as_its_games_one_by_one(policy_path: str) -> None:
     for _ in range(45):
         games.step(games.sample_actions())
     rows = np.arange(24)
-    for agent in every_kind(policy_path):
+    for agent in [*every_kind(policy_path), *(agents.make(name, seed=5) for name in TEAMS)]:
         together = agent.decide(games, rows)
         alone = [agent.decide(games, rows[row : row + 1])[0] for row in rows]
         assert together.tolist() == alone

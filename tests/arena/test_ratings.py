@@ -7,9 +7,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from symphony9_env.arena.ratings import AVERAGE, ELO, count_choices, fit_strengths, is_undecided, rate, win_rate
+from symphony9_env.arena.ratings import (
+    AVERAGE,
+    ELO,
+    count_choices,
+    estimate_difference,
+    fit_strengths,
+    is_undecided,
+    rate,
+    win_rate,
+)
 
 Ints = NDArray[np.int64]
+LUCK = (np.arange(1000) + 0.5) / 500  # the quantiles of a uniform distribution from 0 to 2
 
 
 def simulate_games(
@@ -165,3 +175,29 @@ def test_rotations_that_balance_out_make_intervals_narrower() -> None:
     balanced = win_rate(np.tile([1.0, 0, 0, 0], 100), deals)
     independent = win_rate((np.random.default_rng(0).random(400) < 0.25).astype(float), np.arange(400))
     assert balanced.high - balanced.low < independent.high - independent.low
+
+
+@pytest.mark.parametrize("num_deals", [5, 40])
+@pytest.mark.parametrize(("before", "after"), [(0.25, 0.25), (0.6, 0.1), (0.3, 0.02)])
+def test_intervals_of_paired_differences_cover_the_truth(num_deals: int, before: float, after: float) -> None:
+    """A deal's luck moves both win rates; the interval holds for few deals, too, where it may be wider than needed."""
+    rng = np.random.default_rng(0)
+    covered, runs = 0, 1000
+    for _ in range(runs):
+        luck = rng.uniform(0, 2, num_deals)[:, None]
+        first, second = (rng.random((num_deals, 4)) < np.minimum(rate * luck, 1) for rate in (before, after))
+        found = estimate_difference(first.mean(1), second.mean(1), 0.25, 4)
+        truth = np.minimum(before * LUCK, 1).mean() - np.minimum(after * LUCK, 1).mean()
+        covered += found.low <= truth <= found.high
+    assert covered / runs > 0.95 - 3 * np.sqrt(0.95 * 0.05 / runs)
+
+
+def test_paired_differences_use_the_pairs() -> None:
+    """The same luck in both makes the interval narrow; without the pairs it would be as wide as the luck."""
+    rng = np.random.default_rng(1)
+    luck = rng.random(200)
+    paired = estimate_difference(luck + 0.1, luck, 0.25, 4)
+    shuffled = estimate_difference(luck + 0.1, rng.permutation(luck), 0.25, 4)
+    assert paired.value == pytest.approx(shuffled.value) == pytest.approx(0.1)
+    assert paired.high - paired.low < (shuffled.high - shuffled.low) / 3
+    assert estimate_difference(np.zeros(0), np.zeros(0), 0.25, 4).interval() == [-1, 1]

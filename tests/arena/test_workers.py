@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from evaluation import exploit
+from evaluation.think_variants import TimedAgent
 from symphony9_env.agents import registry
 from symphony9_env.arena import benchmark, tournament
 from symphony9_env.arena.game_players import AgentRecipe, TournamentPlayer, make_player
@@ -76,6 +77,8 @@ def test_an_evaluation_is_the_same_to_the_last_byte_with_any_number_of_workers(t
 def test_a_best_response_is_the_same_with_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """But for the times of decisions, which are measured."""
+    monkeypatch.setattr(TimedAgent, "milliseconds", lambda timed: 1.0)
     given = ["--agent", "random", "--responses", "greedy,planner", "--num-players", "2", "--trial-games", "8"]
     for count in ("1", "2"):
         (tmp_path / count).mkdir()

@@ -30,6 +30,7 @@ def test_help_has_examples(module: str) -> None:
         ("tournament", ["--agents", "nobody,greedy"]),
         ("benchmark", ["--agent", "nobody", "--task", "2p"]),
         ("exploit", ["--agent", "nobody"]),
+        ("coalition", ["nobody"]),
     ],
 )
 def test_bad_input_exits_with_status_2_and_one_line(module: str, arguments: list[str], tmp_path: Path) -> None:
@@ -40,11 +41,12 @@ def test_bad_input_exits_with_status_2_and_one_line(module: str, arguments: list
     assert "nobody" in lines[0]
 
 
-@pytest.mark.parametrize("module", ["gate", "variance"])
-def test_help_of_commands_for_two_agents_has_examples(module: str) -> None:
+@pytest.mark.parametrize(("module", "num_agents"), [("gate", 2), ("variance", 2), ("coalition", 1)])
+def test_help_of_commands_for_given_agents_has_examples(module: str, num_agents: int) -> None:
     done = run_module(module, "--help")
     assert done.returncode == 0, done.stderr
-    assert re.search(rf"^    python -m evaluation\.{module} \S+ \S+ --", done.stdout, re.MULTILINE)
+    named = r"[^-\s]\S* " * num_agents
+    assert re.search(rf"^    python -m evaluation\.{module} {named}--", done.stdout, re.MULTILINE)
 
 
 def test_errors_of_a_gate_have_a_status_that_is_no_verdict(tmp_path: Path) -> None:

@@ -14,7 +14,10 @@ import matplotlib as mpl
 import pytest
 import yaml
 
+from symphony9_env import agents
+from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.figures import STYLE
+from symphony9_env.arena.matches import play_against
 from symphony9_env.arguments import run
 from tests.training.runs import SHORT, TINY, settings
 from training import run as training_run
@@ -134,3 +137,15 @@ def test_workers_share_the_games_of_an_evaluation(size: int) -> None:
     alone = evaluate(chosen, make_card(chosen, {}), export_weights(model.policy), Group())
     assert sum(len(part["random"][0]) for part in parts) == 12
     assert join_parts(parts, 1, 2.0) == pytest.approx(join_parts([alone], 1, 2.0))
+
+
+def test_a_coalition_is_evaluated_in_all_seats_but_one() -> None:
+    chosen = settings(opponents={"latest": 0, "past": 0, "fixed": {"random": 1}, "coalition": True})
+    model = SelfPlayPPO(chosen, Group())
+    card, weights = make_card(chosen, {}), export_weights(model.policy)
+    shares, deals = evaluate(chosen, card, weights, Group())["random"]
+    players = agents.make("random", seed=2), PolicyAgent("learner", card, weights, seed=1)
+    evaluation = chosen.evaluation
+    expected, same_deals = play_against(*players, chosen.game.options().variant, evaluation.games, evaluation.seed)
+    assert shares.tolist() == [(1 - share) / 2 for share in expected]  # of each of its two seats
+    assert deals.tolist() == same_deals.tolist()

@@ -235,6 +235,8 @@ def test_a_best_response_is_trained_against_one_agent(tmp_path: Path, monkeypatc
     assert (
         best_response.response_settings("greedy", Variant(num_players=2), 1000, 3).behaviour_cloning.agent == "planner"
     )
+    assert not chosen.opponents.coalition
+    assert best_response.response_settings("policy", Variant(num_players=3), 1000, 3, 1, True).opponents.coalition
     tiny = settings(
         total_steps=256,
         opponents={"latest": 0, "past": 0, "fixed": {"greedy": 1}},

@@ -249,3 +249,20 @@ def test_workers_play_different_games() -> None:
     first = set(one.batch.seeds.tolist())
     one.deal(steps=256)  # as after resuming with another number of workers
     assert not set(one.batch.seeds.tolist()) & first
+
+
+def test_a_coalition_has_all_seats_but_one_and_adds_up_its_rewards() -> None:
+    chosen = settings(opponents={**ONLY_GREEDY, "coalition": True})
+    games = RecordedSelfPlay(chosen)
+    games.collect(RandomActor(), 2000)
+    num_ended = 0
+    for moment in games.moments:
+        is_learner = moment.members == LEARNER
+        assert (is_learner.sum(1) == is_learner.shape[1] - 1).all()
+        for game in np.flatnonzero(moment.step.ended):
+            own = moment.step.rewards[game][is_learner[game]]
+            target = moment.step.rewards[game][~is_learner[game]]
+            assert own == pytest.approx(-target.item())  # the rewards of all seats add up to 0
+            num_ended += 1
+    assert num_ended > 0
+    assert len({tuple(members) for members in games.moments[0].members.tolist()}) > 1  # the opponent's seat is random
