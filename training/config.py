@@ -103,9 +103,9 @@ class PpoSettings(Section):
 
     n_envs: Positive = Field(512, description="number of games played in parallel")
     n_steps: Positive = Field(64, description="decisions of the learner per game and update")
-    batch_size: Positive = Field(2048, description="minibatch size")
+    batch_size: Positive = Field(1024, description="minibatch size")
     n_epochs: Positive = Field(1, description="epochs over the rollout per update")
-    learning_rate: float = Field(1e-3, gt=0, le=1, description="learning rate at the start")
+    learning_rate: float = Field(8e-4, gt=0, le=1, description="learning rate at the start")
     learning_rate_end: float = Field(5e-5, gt=0, le=1, description="learning rate at the end")
     ent_coef: float = Field(0.01, ge=0, le=1, description="entropy coefficient of the loss at the start")
     ent_coef_end: float = Field(0.002, ge=0, le=1, description="entropy coefficient at the end")

@@ -71,9 +71,11 @@ def draw_cyclic_strength(figure: Figure, axes: Any, results: Results) -> None:
     for line, (share, (low, high), shade) in enumerate(rows):
         axes.barh(line, share, color=shade, height=0.55)
         axes.errorbar(share, line, xerr=[[share - low], [max(0.0, high - share)]], ecolor=TEXT_COLOUR, capsize=4)
-        axes.annotate(f"{100 * share:.1f} %", (max(share, high), line), (8, -4), textcoords="offset points")
-    axes.set_yticks(range(len(rows)), ["by luck alone", "these games"])
-    axes.set_xlim(0, min(1.12, 1.3 * max(max(share, high) for share, (_, high), _ in rows) + 0.001))
+    labels = ("mean by luck alone", "these games")
+    axes.set_yticks(
+        range(len(rows)), [f"{label}: {100 * row[0]:.1f} %" for label, row in zip(labels, rows, strict=True)]
+    )
+    axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     axes.set_xlabel("cyclic share of strength")
 
