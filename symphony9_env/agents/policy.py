@@ -338,10 +338,13 @@ class ShippedPolicy(Agent):
     def for_players(self, num_players: int) -> PolicyAgent:
         """Return the agent for a number of players; its file is read when it is first needed."""
         if num_players not in self._by_players:
-            policy = PolicyAgent.load(shipped_path(num_players), self.seed)
-            policy.name = self.name  # so that it does not depend on where the package is installed
-            self._by_players[num_players] = policy
+            self._by_players[num_players] = self._load(num_players)
         return self._by_players[num_players]
+
+    def _load(self, num_players: int) -> PolicyAgent:
+        policy = PolicyAgent.load(shipped_path(num_players), self.seed)
+        policy.name = self.name  # so that it does not depend on where the package is installed
+        return policy
 
 
 def shipped_path(num_players: int) -> Path:

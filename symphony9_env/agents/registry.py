@@ -1,6 +1,7 @@
 """All agents by name: the built-in ones, saved policies, and agents of your own.
 
     planner, search:800, think:400, policy    built-in agents (`names` lists them)
+    level:1 … level:10                        the shipped policy, weakened: a beginner to the policy itself
     think:400:runs/mine/best.safetensors      a saved policy that thinks
     runs/mine/best.safetensors                a saved policy
     package.module:attribute                  a function of a message, an `Agent`, or a class or function that makes one
@@ -33,6 +34,7 @@ from typing import Any, Final
 from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import MAX_TIMEOUT, TIMEOUT, ExternalAgent
 from symphony9_env.agents.http_transport import HttpTransport
+from symphony9_env.agents.levels import LEVELS, LevelAgent
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
 from symphony9_env.agents.process_transport import FunctionProcess, ProcessTransport
@@ -47,7 +49,7 @@ from symphony9_env.suggestions import show, suggest
 SEARCH: Final = "search"
 THINK: Final = "think"
 SHIPPED: Final = "policy"
-BUILT_IN: Final = (*STRATEGIES, SEARCH, THINK, SHIPPED)
+BUILT_IN: Final = (*STRATEGIES, SEARCH, THINK, SHIPPED, *LEVELS)
 MAX_PLAYOUTS: Final = 1_000_000  # of `search:N`; also the most lines of `think:N`
 ENTRY_POINTS: Final = "symphony9_env.agents"
 
@@ -62,6 +64,7 @@ _THINK_NAME: Final = re.compile(
     rf"{THINK}(?::(?P<lines>\d{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?(?:@(?P<rivals>.+))?"
 )
 _THINK_PREFIX: Final = rf"{THINK}(?![^:@])"
+_LEVEL_PREFIX: Final = "level(?![^:])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
 
@@ -83,10 +86,11 @@ def names() -> list[str]:
 
 def list_allowed() -> str:
     """Return everything that `make` takes, for help texts and error messages."""
+    plain = [name for name in names() if name not in LEVELS]
     return (
-        f"{', '.join(names())}, search:N, search:N@NAME, think:N, think:N@NAME, think:N:POLICY, the path of a saved "
-        "policy, package.module:attribute, path/to/file.py:attribute, stdio:COMMAND, http://ADDRESS, or LABEL=AGENT "
-        "to show one of these as LABEL"
+        f"{', '.join(plain)}, {LEVELS[0]} to {LEVELS[-1]}, search:N, search:N@NAME, think:N, think:N@NAME, "
+        "think:N:POLICY, the path of a saved policy, package.module:attribute, path/to/file.py:attribute, "
+        "stdio:COMMAND, http://ADDRESS, or LABEL=AGENT to show one of these as LABEL"
     )
 
 
@@ -121,7 +125,7 @@ def is_external(name: str) -> bool:
     if re.match(_THINK_PREFIX, text):
         found = _THINK_NAME.fullmatch(text)
         return bool(found and found["rivals"] and is_external(found["rivals"]))
-    if text.endswith(SUFFIX):
+    if text.endswith(SUFFIX) or re.match(_LEVEL_PREFIX, text):
         return False
     if text.partition(":")[0] == SEARCH:
         return is_external(text.partition("@")[2])  # the rivals that the search is told of
@@ -226,10 +230,14 @@ def _make_named(text: str, seed: int, num_threads: int) -> Agent:
         return _make_search(text, seed, num_threads)
     if text == SHIPPED:
         return ShippedPolicy(seed)
+    if text in LEVELS:
+        return LevelAgent(LEVELS.index(text) + 1, seed)
     if text.endswith(SUFFIX):
         return PolicyAgent.load(text, seed)
     if (factory := _find_factory(text)) is not None:
         return _adapt(factory, text, seed)
+    if re.match(_LEVEL_PREFIX, text):
+        raise ValueError(f"agent {show(text)}; allowed: {LEVELS[0]} to {LEVELS[-1]}")
     if os.path.exists(text) or os.path.dirname(text):
         return PolicyAgent.load(text, seed)
     raise ValueError(f"unknown agent {text!r}; {suggest(text, names())}allowed: {list_allowed()}")

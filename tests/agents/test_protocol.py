@@ -21,7 +21,18 @@ from tests.properties.strategies import positions, rngs
 from tests.properties.test_secrets import change_secrets
 
 SCRIPTED = ["random", "greedy", "investor", "planner"]
-KINDS = [*SCRIPTED, "search:6", "search:6@planner", "think:6", "think:6@planner", "think:4@policy"]
+KINDS = [
+    *SCRIPTED,
+    "search:6",
+    "search:6@planner",
+    "think:6",
+    "think:6@planner",
+    "think:4@policy",
+    "level:2",
+    "level:6",
+    "level:10",
+    "think:4@level:3",
+]
 
 
 def random_weights(card: Card, seed: int = 0) -> dict[str, Any]:
@@ -61,6 +72,7 @@ def test_names_can_all_be_made() -> None:
         ("search:many", "agent 'search:many'; allowed: search:N"),
         ("search:-3", "agent 'search:-3'; allowed: search:N"),
         ("search:10@nobody", "agent 'search:10@nobody'; allowed: search:N"),
+        ("level:0", "agent 'level:0'; allowed: level:1 to level:10"),
         ("think:0", "agent 'think:0'; allowed: think:N with 1 to 1000000 lines"),
         ("think:many", "agent 'think:many'; allowed: think:N"),
         ("think:10:planner", "agent 'think:10:planner'; allowed: think:N"),

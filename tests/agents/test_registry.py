@@ -372,6 +372,8 @@ def test_which_names_are_external() -> None:
         "think:50:a/b.safetensors@x:y.safetensors",
         "think:a.b:c",
         "policy",
+        "level:3",
+        "level:x",
         "a/b.safetensors",
         "x:y.safetensors",
     ]
