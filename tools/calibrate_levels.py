@@ -91,7 +91,7 @@ class Calibration:
             self._report(f"seed {seed}", weaknesses, ratings)
             rounds.append((weaknesses, ratings))
             weaknesses = place_levels(fit_curve(rounds), weaknesses[0])
-        return self._measure(weaknesses)
+        return self.measure(weaknesses)
 
     def _average_observation(self) -> Floats:
         """Return the average observation of the seat to decide, in games of the policy against itself."""
@@ -149,7 +149,7 @@ class Calibration:
         deals = np.unique([game.deal for game in games], return_inverse=True)[1]
         return count_choices(np.array(seated), np.array(ranks), deals, len(players))
 
-    def _measure(self, weaknesses: Sequence[float]) -> dict[str, Any]:
+    def measure(self, weaknesses: Sequence[float]) -> dict[str, Any]:
         """Measure the levels on other deals."""
         levels = self._make_levels(weaknesses, CHECK_SEED)
         choices = self._play(levels, self.num_games, CHECK_SEED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -24,12 +25,13 @@ from symphony9_env.agents.levels import (
 from symphony9_env.agents.networks import Floats, make_network
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.matches import win_rate_against
+from symphony9_env.arena.tournament import Tournament, list_recipes
 from symphony9_env.options import Variant
 from symphony9_env.rules.state import NUM_BOARDS, NUM_MUSICIANS
 from symphony9_env.views import observation_size
 from tests.agents.test_protocol import random_weights
 from tools import calibrate_levels
-from tools.calibrate_levels import fit_curve, place_levels, read_curve
+from tools.calibrate_levels import CHECK_SEED, Calibration, fit_curve, place_levels, read_curve
 
 PLAYER_COUNTS = (2, 3, 4)
 
@@ -104,7 +106,7 @@ def test_the_measured_steps_are_equal_within_thirty_per_cent(num_players: int) -
 def test_the_tables_of_the_levels_are_current() -> None:
     text = calibrate_levels.PAGE.read_text(encoding="utf-8")
     assert calibrate_levels.regenerate(text, read_levels()) == text, "run `python -m tools.calibrate_levels`"
-    command = ",".join(LEVELS) + f" --seed {calibrate_levels.CHECK_SEED} --num-players N"
+    command = ",".join(LEVELS) + f" --seed {CHECK_SEED} --num-players N"
     assert f"{command} --games {calibrate_levels.GAMES}" in text
 
 
@@ -121,6 +123,20 @@ def test_levels_are_placed_at_equal_steps_of_a_curve_that_is_fitted_to_all_round
     assert (placed[0], placed[-1]) == (1.2, 0)
     steps = np.diff(read_curve(curve, np.array(placed)))
     assert steps == pytest.approx(steps.mean(), rel=0.15)
+
+
+def test_the_levels_are_measured_in_the_games_of_a_tournament(tmp_path: Path) -> None:
+    weaknesses = [level["weakness"] for level in calibrated(2)["levels"]]
+    measured = Calibration(2, 90).measure(weaknesses)
+    recipes = list_recipes(LEVELS, CHECK_SEED)
+    with Tournament(recipes, Variant(num_players=2), str(tmp_path / "t"), seed=CHECK_SEED) as tournament:
+        tournament.play(90)
+        results = tournament.results()
+    assert measured["games"] == results["games"] == 90
+    assert measured["neutral"] == calibrated(2)["neutral"]
+    for level in measured["levels"]:
+        rating = results["agents"][f"level:{level['level']}"]["rating"]
+        assert level["rating"] == pytest.approx(rating, abs=0.06)
 
 
 # How a policy is weakened.
@@ -222,4 +238,3 @@ def test_a_level_is_an_opponent_in_the_environment_of_one_seat() -> None:
     env.reset(seed=1)
     mask = env.unwrapped.action_masks()  # type: ignore[attr-defined]
     env.step(int(np.flatnonzero(mask)[0]))
-    env.close()
