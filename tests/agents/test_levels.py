@@ -113,7 +113,7 @@ def test_the_tables_of_the_levels_are_current() -> None:
 def test_levels_are_placed_at_equal_steps_of_a_curve_that_is_fitted_to_all_rounds() -> None:
     """The rounds have different averages and noise; the true curve is one that the terms can describe."""
     rng = np.random.default_rng(0)
-    curve = np.array([-900.0, -400.0, 100.0, -100.0])
+    curve = np.array([-900.0, -400.0, 100.0, 50.0, -50.0, 100.0])
     rounds = []
     for average in (1400, 1500, 1600):
         weaknesses = np.sort(rng.uniform(0, 1.2, 10))[::-1]
