@@ -39,8 +39,9 @@ def evaluate(settings: Settings, card: Card, weights: Weights, group: Group) -> 
     for name in evaluation.opponents:
         with agents.make(name, seed=2) as opponent:
             is_coalition = settings.opponents.coalition
-            pair = (opponent, learner) if is_coalition else (learner, opponent)
-            shares, deals = play_against(*pair, variant, evaluation.games, evaluation.seed, group.rank, group.size)
+            alone, others = (opponent, learner) if is_coalition else (learner, opponent)
+            given = variant, evaluation.games, evaluation.seed, group.rank, group.size
+            shares, deals = play_against(alone, others, *given)
             parts[name] = (1 - shares) / (variant.num_players - 1) if is_coalition else shares, deals
     return parts
 

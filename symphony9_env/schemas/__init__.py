@@ -4,7 +4,7 @@
 
 >>> from symphony9_env import schemas
 >>> schemas.names()[:2]
-['symphony9-agent/1', 'symphony9-event/1']
+['symphony9-agent/1', 'symphony9-coalition/1']
 >>> schemas.load("symphony9-record/1")["required"][:2]
 ['format', 'num_players']
 """

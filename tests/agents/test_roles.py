@@ -56,7 +56,7 @@ def value_of(agent: agents.Agent, env: RawEnv, action: int) -> float:
         return float(values[0, 0])
     assert isinstance(agent, ThinkAgent)
     found = agent.analyze(env.states, 0)
-    return dict(zip(found.actions.tolist(), found.values.tolist(), strict=True))[action]
+    return float(found.values[found.actions == action].item())
 
 
 @pytest.mark.parametrize("num_players", [3, 4])
