@@ -98,7 +98,7 @@ def test_the_last_sales_are_exact(name: str) -> None:
 
 
 def test_an_eccentric_keeps_its_preferences_for_a_game_and_shares_them_with_nobody() -> None:
-    found = []
+    found: list[tuple[float, ...]] = []
     for seed in (1, 2):
         env = symphony9_v0.raw_env(num_players=2)
         env.reset(seed=seed)
@@ -122,7 +122,7 @@ def preferences(env: Any) -> tuple[float, ...]:
 
 @rule
 def _factor_of(_game: Any, stream: Any, number: int) -> float:
-    return eccentric._draw_factor(stream, number)  # type: ignore[no-any-return]
+    return eccentric._draw_factor(stream, number)
 
 
 def test_a_token_goes_into_the_hand_when_coins_do_not_suffice() -> None:
