@@ -237,6 +237,8 @@ def main(arguments: list[str] | None = None) -> None:
     ):
         num_deals = -(-chosen.games // variant.num_players)
         stopped = play_until_stopped(tournament, num_deals * schedule.cycle_size)
+        if stopped is not None and tournament.num_played < schedule.cycle_size:
+            raise stopped
         results = finish(tournament, schedule, format_command(PROG, arguments))
     print(format_results(results))
     print(f"\n{out / 'report.html'} (open it in a browser); beside it: results.json, games.csv")

@@ -191,6 +191,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         check(chosen.names, len(OPPONENTS) * GAMES if chosen.all else chosen.sample, seed)
         return
     make_folder(BOARD, "leaderboard")
+    try:
+        change_board(chosen)
+    finally:
+        write_page()
+
+
+def change_board(chosen: argparse.Namespace) -> None:
+    """Add submissions, or the rows of this package, if that is the command."""
     if chosen.command == "add":
         if chosen.name is not None and len(chosen.folders) > 1:
             raise ValueError(f"--name {chosen.name}: is for one folder, not {len(chosen.folders)}")
@@ -200,7 +208,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif chosen.command == "reference":
         with tempfile.TemporaryDirectory() as temporary:
             add_reference_rows(Path(chosen.out or temporary), chosen.date)
-    write_page()
 
 
 if __name__ == "__main__":

@@ -214,6 +214,8 @@ class Settings(Section):
         check_temperature(self.temperature)
         self._check_opponents()
         SHAPES[self.network.kind](self.network.hidden, self.game.ledger)
+        if self.network.critic == "state" and not self.game.ledger:
+            raise ValueError("network.critic=state: allowed with game.ledger=true, to which it adds what is hidden")
         rollout = self.ppo.n_envs * self.ppo.n_steps
         if self.ppo.batch_size > rollout:
             raise ValueError(f"ppo.batch_size={self.ppo.batch_size}; allowed: up to n_envs * n_steps = {rollout}")
@@ -221,6 +223,8 @@ class Settings(Section):
     def _check_opponents(self) -> None:
         if self.opponents.latest + self.opponents.past + sum(self.opponents.fixed.values()) <= 0:
             raise ValueError("opponents: all weights are 0; at least one must be positive")
+        if self.opponents.coalition and self.opponents.latest + self.opponents.past > 0:
+            raise ValueError("opponents.coalition: allowed if latest and past are 0; the opponent is a fixed agent")
         imitated = [] if self.behaviour_cloning.agent is None else [self.behaviour_cloning.agent]
         for name in (*self.opponents.fixed, *self.evaluation.opponents, *imitated):
             with agents.make(name, seed=0) as agent:

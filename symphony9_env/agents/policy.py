@@ -278,6 +278,11 @@ class PolicyAgent(Agent):
         actions = _draw_actions(weights, chance)
         return actions, np.log(weights[np.arange(len(rows)), actions] / weights.sum(axis=1)), values
 
+    def compute_probabilities(self, states: States, rows: Rows) -> Floats:
+        """Return the probabilities with which `decide` draws each action, if the temperature is not 0."""
+        weights = _softmax_weights(self._infer(states, rows)[0], self.card.temperature)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
     def evaluate(self, states: States, rows: Rows) -> tuple[Floats, Floats | None]:
         """Return the probability of every action (at temperature 1) and the expected return of the deciding seat.
 

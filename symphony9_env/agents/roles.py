@@ -30,15 +30,15 @@ class Roles:
     team: tuple[int, ...] = ()
     known: tuple[int, ...] = ()
 
-    @property
-    def team_set(self) -> int:
-        """The team as a set of seats, for compiled code: 0 for an agent that plays for itself."""
-        return _as_set(self.team)
+    def as_sets(self, seat: int) -> tuple[int, int]:
+        """Return the seats that play as the known agent, if there is one, and the team, for a seat that decides.
 
-    @property
-    def known_set(self) -> int:
-        """The seats that play as the known agent, if there is one: by default all outside the team."""
-        return _as_set(self.known) if self.known else _ALL & ~self.team_set
+        They are sets, for compiled code. By default all seats outside the team are known. A seat outside the team
+        plays for itself: it is its own team.
+        """
+        team = _as_set(self.team) if seat in self.team else 1 << seat
+        known = _as_set(self.known) if self.known else _ALL & ~team
+        return known & ~(1 << seat), team
 
     def check_players(self, name: str, num_players: int) -> None:
         """Raise a ValueError if the seats are not those of a game of this many players."""

@@ -12,7 +12,7 @@ from symphony9_env.agents.base import Agent, Positions, Rows
 from symphony9_env.agents.roles import NO_ROLES, Roles
 from symphony9_env.agents.search_tree import UNKNOWN, compare_actions, new_tree, search_rows
 from symphony9_env.agents.strategies import STRATEGIES
-from symphony9_env.rules.state import States, new_states
+from symphony9_env.rules.state import NUM_BOARDS, States, new_states
 from symphony9_env.threads import ExclusiveUse, ThreadPool
 from symphony9_env.views.seat import legal_numbers
 
@@ -31,7 +31,8 @@ class SearchAgent(Agent):
         """
         self.name = f"search:{playouts}{roles.format_team()}" + (f"@{roles.format_known(rivals)}" if rivals else "")
         self.roles = roles
-        self._told = (STRATEGIES.index(rivals) if rivals else UNKNOWN, roles.known_set, roles.team_set)
+        sets = np.array([roles.as_sets(seat) for seat in range(NUM_BOARDS)])
+        self._told = (STRATEGIES.index(rivals) if rivals else UNKNOWN, sets)
         self.seed = seed
         self.playouts = playouts
         self.num_threads = num_threads

@@ -56,14 +56,12 @@ _SALES: Final = ((1 << BID - SELL) - 1) << SELL
 def _search(root: Game, first_actions: int, told: Any, stream: Any, world: Any, tree: Any, win_shares: Any) -> int:
     """Run a playout for each element of `win_shares`, write its value there, and return the most visited action.
 
-    All playouts begin with one of `first_actions`. `told` is the known strategy of rivals, the set of seats that follow
-    it, and the team, as a set of seats: a seat outside it plays for itself.
+    All playouts begin with one of `first_actions`. `told` is the known strategy of rivals and, for each seat that may
+    decide, the set of seats that follow it and the team, as a set of seats.
     """
     seat = int(root.player)
-    strategy, known, team = told
-    if not team >> seat & 1:
-        team = 1 << seat
-    known &= ~(1 << seat)
+    strategy, roles = told
+    known, team = roles[seat]
     in_tree_seats = team & ~known if strategy != UNKNOWN else team
     slots, keys, planner_action, visits, wins = tree
     slots[:] = NONE

@@ -165,8 +165,7 @@ class ThinkAgent(Agent):
             chosen.rival_temperature,
             temperature,
             chosen.scripted_share,
-            self.roles.known_set,
-            self.roles.team_set,
+            *NO_ROLES.as_sets(0),
         )
         size = max(int(packed[0][inference.LIST_SIZE]) for packed in (guide, network))
         for thread in range(self.num_threads):
@@ -181,7 +180,10 @@ class ThinkAgent(Agent):
         actions = _list_members(legal)
         if len(actions) == 1:
             return Analysis(actions, np.full(1, np.nan), np.zeros(1, np.int64), _one_hot(actions[0]), np.nan)
-        weights = self.roles.weigh_returns(int(positions.states["player"][row]), num_players)
+        seat = int(positions.states["player"][row])
+        known, team = self.roles.as_sets(seat)
+        models = models._replace(known=known, team=team)
+        weights = self.roles.weigh_returns(seat, num_players)
         num_rounds = self.settings.num_rounds
         simulation = Simulation(positions, row, models, buffers, self.seed, num_rounds, self.rivals, weights)
         return self._compare(simulation, actions, buffers.priors)

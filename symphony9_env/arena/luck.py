@@ -70,9 +70,7 @@ def _legal_uniformly(states: States) -> Floats:
 
 def _draw_probabilities(policy: PolicyAgent, states: States) -> Floats:
     """Return the probabilities of a policy at its own temperature."""
-    plain, _ = policy.evaluate(states, np.zeros(1, np.int64))
-    weights = plain[0].astype(np.float64) ** (1 / policy.card.temperature)
-    return np.asarray(weights / weights.sum())
+    return np.asarray(policy.compute_probabilities(states, np.zeros(1, np.int64))[0], np.float64)
 
 
 class Luck:

@@ -57,9 +57,9 @@ def compute_logits(ahead: Floats, prior: Floats | float = PRIOR) -> Floats:
 
 
 def list_choices(pairs: Pairs) -> Choices:
-    """Return the meetings as choices between two seats, for `ratings.fit_strengths`."""
+    """Return the meetings as choices between two seats, for `ratings.fit_strengths`: those that occurred."""
     num_agents = pairs.ahead.shape[1]
-    first, second = np.nonzero(~np.eye(num_agents, dtype=bool))
+    first, second = np.nonzero(pairs.ahead.sum(axis=0) > 0)
     eye = np.eye(num_agents, dtype=np.int64)
     return Choices(field=eye[first] + eye[second], first=first, counts=pairs.ahead[:, first, second])
 

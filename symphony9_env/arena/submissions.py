@@ -104,14 +104,21 @@ def read_submission(folder: Path) -> Submission:
 
 def read_submissions(board: Path) -> list[Submission]:
     """Return all submissions in a folder, by name; raise a ValueError if one is wrong, or two have the same games."""
-    found = [read_submission(path) for path in sorted(board.iterdir()) if not path.name.startswith(".")]
-    by_salt: dict[str, str] = {}
-    for submission in found:
-        salt = submission.evaluation.results["salt"]
-        if salt in by_salt:
-            raise ValueError(f"{board / submission.name}: has the salt of {by_salt[salt]}; allowed: deals of its own")
-        by_salt[salt] = submission.name
+    found = [read_submission(path) for path in _list_folders(board)]
+    for number, submission in enumerate(found):
+        _check_salt(submission, board, [other.name for other in found[:number]])
     return found
+
+
+def _list_folders(board: Path) -> list[Path]:
+    return [path for path in sorted(board.iterdir()) if not path.name.startswith(".")]
+
+
+def _check_salt(submission: Submission, board: Path, others: Sequence[str]) -> None:
+    """Raise a ValueError if a submission has the same deals as another one, which may itself be out of date."""
+    for other in others:
+        if _read_json(board / other / RESULTS).get("salt") == submission.evaluation.results["salt"]:
+            raise ValueError(f"{board / submission.name}: has the salt of {other}; allowed: deals of its own")
 
 
 def add_submission(run: Path, board: Path, about: About, name: str | None = None, *, replace: bool = False) -> str:
@@ -132,12 +139,24 @@ def add_submission(run: Path, board: Path, about: About, name: str | None = None
             write(folder / file, partial(Path.write_bytes, data=content))
         write_text(folder / ABOUT, json.dumps(asdict(about), indent=2, ensure_ascii=False) + "\n")
         submission = read_submission(folder)
+        _check_salt(submission, board, [path.name for path in _list_folders(board) if path != target])
         submission.replay(range(len(submission.evaluation.outcomes)))
-        if target.exists():
-            os.replace(target, Path(temporary, "replaced"))
-        os.replace(folder, target)
+        _move(folder, target, Path(temporary, "replaced"))
         sync_folder(board)
     return name
+
+
+def _move(folder: Path, target: Path, replaced: Path) -> None:
+    """Move a folder to `target`, and what was there to `replaced`; or leave everything as it was."""
+    was_there = target.exists()
+    if was_there:
+        os.replace(target, replaced)
+    try:
+        os.replace(folder, target)
+    except OSError:
+        if was_there:
+            os.replace(replaced, target)
+        raise
 
 
 def make_name(results: dict[str, Any]) -> str:

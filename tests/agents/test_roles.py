@@ -51,9 +51,7 @@ def test_a_team_wants_one_of_its_seats_to_win(kind: str) -> None:
 
 def value_of(agent: agents.Agent, env: RawEnv, action: int) -> float:
     if isinstance(agent, SearchAgent):
-        values = agent.compare(env.states, 0, [action])
-        assert (values == values[0, 0]).all()
-        return float(values[0, 0])
+        return float(agent.compare(env.states, 0, [action]).mean())
     assert isinstance(agent, ThinkAgent)
     found = agent.analyze(env.states, 0)
     return float(found.values[found.actions == action].item())
@@ -86,10 +84,21 @@ def test_the_goal_of_a_coalition_is_what_its_members_receive_and_what_the_target
 
 
 def test_the_known_seats_are_those_outside_the_team_unless_they_are_named() -> None:
-    assert Roles().known_set == 0b1111
-    assert Roles(team=(1, 2)).known_set == 0b1001
-    assert Roles(team=(0, 1), known=(0,)).known_set == 0b0001
-    assert Roles(team=(1, 3)).team_set == 0b1010
+    assert Roles().as_sets(1) == (0b1101, 0b0010)
+    assert Roles(team=(1, 2)).as_sets(2) == (0b1001, 0b0110)
+    assert Roles(team=(0, 1), known=(0,)).as_sets(1) == (0b0001, 0b0011)
+
+
+@pytest.mark.parametrize("name", ["search:40", "search:40@planner", "think:24", "think:24@policy"])
+def test_a_seat_outside_the_team_plays_for_itself(name: str) -> None:
+    assert Roles(team=(1, 2)).as_sets(0) == Roles().as_sets(0)
+    kind, at, known = name.partition("@")
+    env = deal(3)
+    seat = env.deciding_seat
+    team = "".join(str(each) for each in range(3) if each != seat)
+    alone, outside = agents.make(name, seed=1), agents.make(f"{kind}+{team}{at}{known}", seed=1)
+    for action in (0, 1):
+        assert value_of(alone, env, action) == value_of(outside, env, action)
 
 
 @pytest.mark.parametrize("name", ["search:5+12", "search:5@0:planner", "search:5+013@2:greedy", "think:5+12@0:policy"])

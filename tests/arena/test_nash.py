@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from symphony9_env.arena.nash import find_equilibria, rate_by_nash
-from symphony9_env.arena.pairs import Pairs, count_pairs
-from symphony9_env.arena.ratings import ELO
+from symphony9_env.arena.pairs import Pairs, count_pairs, list_choices
+from symphony9_env.arena.ratings import ELO, is_undecided
 
 Floats = NDArray[np.float64]
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
@@ -116,6 +116,18 @@ def test_intervals_contain_the_estimates_and_shrink_with_more_deals() -> None:
             assert one["weight_95"][0] <= one["weight"] <= one["weight_95"][1]
         widths.append(max(one["rating_95"][1] - one["rating_95"][0] for one in rated.values()))
     assert widths[1] < widths[0] / 2
+
+
+def test_the_lead_of_an_agent_that_always_wins_is_uncertain() -> None:
+    """Nothing but the prior says how large it is, so the interval must not be that of a known win rate."""
+    rng = np.random.default_rng(0)
+    mixed = rng.random(40) < 0.5
+    ahead = np.zeros((40, 3, 3))
+    ahead[:, 0, 1] = ahead[:, 0, 2] = 1
+    ahead[:, 1, 2], ahead[:, 2, 1] = mixed, ~mixed
+    assert is_undecided(list_choices(Pairs(ahead, ahead + ahead.swapaxes(1, 2))))
+    ahead[0, 1, 0] = 1
+    assert not is_undecided(list_choices(Pairs(ahead, ahead + ahead.swapaxes(1, 2))))
 
 
 def test_agents_that_have_not_all_met_get_no_rating() -> None:

@@ -122,18 +122,20 @@ def test_a_submission_is_replaced_only_on_request(board: Path, folder: Path, tmp
 
 def test_the_moves_of_an_agent_of_this_package_are_computed_again(tmp_path: Path) -> None:
     evaluate("greedy", tmp_path / "run")
-    name = add_submission(tmp_path / "run", tmp_path, ABOUT)
-    assert read_submission(tmp_path / name).is_recomputed
-    games = read_games(tmp_path / name)
+    board = tmp_path / "board"
+    board.mkdir()
+    name = add_submission(tmp_path / "run", board, ABOUT)
+    assert read_submission(board / name).is_recomputed
+    games = read_games(board / name)
     seat = games[0]["seat"]
 
     def play_otherwise(env: RawEnv, move: int, legal: list[int]) -> int | None:
         return next((one for one in legal if one != move), None) if env.deciding_seat == seat else None
 
     replace_move(games[0], play_otherwise)
-    write_games(tmp_path / name, games)
+    write_games(board / name, games)
     with pytest.raises(ValueError, match=r"games\.jsonl: game 0: its moves"):
-        replay_all(tmp_path / name)
+        replay_all(board / name)
 
 
 # The row and the protocol.
@@ -186,6 +188,13 @@ def test_two_submissions_with_the_same_games_are_refused(board: Path, folder: Pa
     shutil.copytree(folder, board / "copy")
     with pytest.raises(ValueError, match="copy: has the salt of 2p-lite-mine"):
         read_submissions(board)
+
+
+def test_the_same_games_are_not_added_twice(board: Path, folder: Path) -> None:
+    before = sorted(path.name for path in board.iterdir())
+    with pytest.raises(ValueError, match="again: has the salt of 2p-lite-mine"):
+        add_submission(folder, board, ABOUT, "again")
+    assert sorted(path.name for path in board.iterdir()) == before
 
 
 def test_a_run_with_a_given_salt_is_refused(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def test_the_key_of_an_override_may_contain_dots_and_equals_signs(
         ("evaluation.opponents=[nobody]", "unknown agent 'nobody'"),
         ("network.hidden=[8]", "three sizes"),
         ("network.kind=cnn", "network.kind='cnn'; "),
+        ("opponents.coalition=true", "opponents.coalition: allowed if latest and past are 0"),
         ("game.ledgr=true", r"unknown setting 'game.ledgr'; did you mean 'ledger'\? allowed: num_players"),
         ("game.reward=score", "unknown setting 'game.reward'"),
         ("game.tracks=new", "game: tracks='new'; allowed: 'historical', 'random'"),
@@ -90,6 +91,11 @@ def test_wrong_settings_are_refused_in_one_line(config: Path, override: str, exp
     with pytest.raises(ValueError, match=expected) as error:
         load_settings(config, [override])
     assert "\n" not in str(error.value)
+
+
+def test_a_critic_that_knows_the_state_needs_the_ledger(config: Path) -> None:
+    with pytest.raises(ValueError, match="network.critic=state: allowed with game.ledger=true"):
+        load_settings(config, ["network.critic=state", "game.ledger=false"])
 
 
 @pytest.mark.parametrize(
