@@ -1,4 +1,4 @@
-"""`level:1` … `level:10`: the shipped policy, weakened in equal steps of rating down to a beginner.
+"""`level:1` … `level:10`: the shipped policy, weakened in about equal steps of rating down to a beginner.
 
 How much a level is weakened is one number, its *weakness*: 0 for `level:10`, which is the policy as it is shipped. With
 a growing weakness the policy

@@ -66,7 +66,7 @@ def _caption_deciding(results: Results) -> str:
     text = (
         "Each bar splits a difference of points by source: what reaches to the right favours the first name, what "
         "reaches to the left the second, and the diamond is the sum. "
-        f"Winners are {winners['margin']:.1f} points ahead of each other player"
+        f"Winners are {winners['margin']:.1f} points ahead of every other player"
     )
     if "margin_share" not in winners["points"][best]:
         return text + "."
@@ -82,5 +82,5 @@ def _caption_associations(results: Results) -> str:
     )
     if not rows:
         return text
-    name, one = rows[-1]
-    return text + f" The clearest is {drawings.name_quantity(name)}: {format_percent(one['more_is_ahead'])}."
+    name, one = max(rows, key=lambda row: abs(row[1]["more_is_ahead"] - 0.5))
+    return text + f" The farthest from it is {drawings.name_quantity(name)}: {format_percent(one['more_is_ahead'])}."

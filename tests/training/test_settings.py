@@ -94,7 +94,7 @@ def test_wrong_settings_are_refused_in_one_line(config: Path, override: str, exp
 
 
 def test_a_critic_that_knows_the_state_needs_the_ledger(config: Path) -> None:
-    with pytest.raises(ValueError, match="network.critic=state: allowed with game.ledger=true"):
+    with pytest.raises(ValueError, match=r"network\.critic=state: allowed with game\.ledger=true"):
         load_settings(config, ["network.critic=state", "game.ledger=false"])
 
 
