@@ -70,7 +70,8 @@ def _legal_uniformly(states: States) -> Floats:
 
 def _draw_probabilities(policy: PolicyAgent, states: States) -> Floats:
     """Return the probabilities of a policy at its own temperature."""
-    return np.asarray(policy.compute_probabilities(states, np.zeros(1, np.int64))[0], np.float64)
+    weights = policy.compute_probabilities(states, np.zeros(1, np.int64))[0].astype(np.float64)
+    return np.asarray(weights / weights.sum())
 
 
 class Luck:

@@ -187,7 +187,10 @@ def is_running(pid: int) -> bool:
 def start_long(folder: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """Start a tournament that does not end by itself; yield it and its workers when some games are saved."""
     given = ["--num-players", "2", "--games", "10000000", "--workers", "2", "--out", "t"]
-    code = "import sys; from evaluation.tournament import *; sys.exit(run('tournament', main))"
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "  # a shell may ignore it
+        "from evaluation.tournament import *; sys.exit(run('tournament', main))"
+    )
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", code, *given, *more],
