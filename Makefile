@@ -142,6 +142,7 @@ docs:
 figures:
 	$(BIN)/python -m tools.table_figures
 	$(BIN)/python -m tools.page_figures
+	$(BIN)/python -m tools.think_figures
 
 clean:
 	rm -rf $(VENV) $(ENVIRONMENTS:%=$(VENV)-%) $(VENV)-lowest
