@@ -9,6 +9,7 @@ lines inside the worlds are drawn as a sketch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -104,7 +105,7 @@ def _draw_worlds(drawing: Drawing, bottom: float) -> None:
 def _draw_line(drawing: Drawing, y: float, steps: NDArray[np.int64], colour: str) -> None:
     """Draw a line of play: the candidate, everybody's moves, and the value."""
     points = [(WORLDS + 22 + 36 * number, y + (step if number else 0)) for number, step in enumerate(steps.tolist())]
-    for start, end in zip(points, points[1:], strict=False):
+    for start, end in pairwise(points):
         drawing.add(Line(start, end, RULE, 2))
     for x, height in points[1:-1]:
         drawing.add(Circle(x, height, 3, FAINT))
