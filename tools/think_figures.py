@@ -9,7 +9,7 @@ lines inside the worlds are drawn as a sketch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -34,19 +34,26 @@ DECISION, WORLDS, HALVING = 20, 292, 622  # the left edges of the columns
 PRIOR_WIDTH, HALVING_WIDTH = 90, 170
 
 
-def find_decision() -> tuple[Analysis, NDArray[np.float32]]:
-    """Play to the last bid of round three; return what thinking finds out there, and the policy's probabilities."""
+def find_decision() -> tuple[Analysis, NDArray[np.float32], int]:
+    """Let the policy play games until thinking would choose a much less likely bid of the last player.
+
+    Return what thinking finds out there, the policy's probabilities, and the round.
+    """
+    policy, thinker = agents.make("policy", seed=1), ThinkAgent(NUM_LINES, seed=1)
     env = symphony9_v0.raw_env(num_players=4)
-    env.reset(seed=11)
-    policy, thinker = agents.make("policy", seed=1), agents.make(f"think:{NUM_LINES}", seed=1)
-    assert isinstance(thinker, ThinkAgent)
-    while not (env.decision == "bid" and env.states["round_index"][0] == 2 and (env.states["hand"] >= 0).sum() == 3):
-        env.step(policy.choose(env))
-    priors, _ = thinker.policy.for_players(4).evaluate(env.states, np.zeros(1, np.int64))
-    return thinker.analyze(env.states, 0), priors[0]
+    for seed in count(1):
+        env.reset(seed=seed)
+        while not all(env.terminations.values()):
+            if env.decision == "bid" and (env.states["hand"] >= 0).sum() == 3:
+                found = thinker.analyze(env.states, 0)
+                priors = thinker.policy.for_players(4).evaluate(env.states, np.zeros(1, np.int64))[0][0]
+                if len(found.actions) == 8 and 0.02 < priors[found.actions[0]] < 0.25 < priors.max() < 0.75:
+                    return found, priors, int(env.states["round_index"][0]) + 1
+            env.step(policy.choose(env))
+    raise AssertionError("unreachable")
 
 
-def draw_thinking(found: Analysis, priors: NDArray[np.float32]) -> Drawing:
+def draw_thinking(found: Analysis, priors: NDArray[np.float32], round_number: int) -> Drawing:
     """Draw a decision: the candidates, their lines in worlds, and the stages that lead to the choice."""
     title = "How think:N decides: candidates of the policy, lines in shared worlds, stages of halving, choice"
     drawing = Drawing(980, TOP + ROW * len(found.actions) + 64, title)
@@ -55,7 +62,7 @@ def draw_thinking(found: Analysis, priors: NDArray[np.float32]) -> Drawing:
     _add_header(drawing, DECISION, "1  Candidates", "the actions that the policy finds likeliest")
     _add_header(drawing, WORLDS, "2  Lines in worlds", "each candidate in the same worlds")
     _add_header(drawing, HALVING, "3  Stages", "the better half goes on, in new worlds")
-    _draw_candidates(drawing, found, priors)
+    _draw_candidates(drawing, found, priors, round_number)
     _draw_worlds(drawing, bottom)
     _draw_stages(drawing, found)
     for x in (WORLDS - 24, HALVING - 24):
@@ -69,7 +76,7 @@ def _add_header(drawing: Drawing, x: float, heading: str, subtitle: str) -> None
     drawing.add(Text(x, 62, subtitle, 14, FAINT))
 
 
-def _draw_candidates(drawing: Drawing, found: Analysis, priors: NDArray[np.float32]) -> None:
+def _draw_candidates(drawing: Drawing, found: Analysis, priors: NDArray[np.float32], round_number: int) -> None:
     """Draw the policy's probability of each candidate, the likeliest first."""
     drawing.add(Text(DECISION, TOP - 12, "action", 13, FAINT))
     drawing.add(Text(DECISION + 110, TOP - 12, "probability", 13, FAINT))
@@ -81,7 +88,7 @@ def _draw_candidates(drawing: Drawing, found: Analysis, priors: NDArray[np.float
         drawing.add(Rectangle(DECISION + 110, y + 8, max(width, 1), 18, STAGES[1]))
         drawing.add(Text(DECISION + 114 + width, y + 22, f"{100 * priors[action]:.1f} %", 13, FAINT))
     below = TOP + ROW * len(likeliest)
-    drawing.add(Text(DECISION, below + 22, "Round 3: how much to contribute,", 13, FAINT))
+    drawing.add(Text(DECISION, below + 22, f"Round {round_number}: how much to contribute,", 13, FAINT))
     drawing.add(Text(DECISION, below + 42, "while the others' hands are closed.", 13, FAINT))
 
 

@@ -21,7 +21,7 @@ def test_texts_show_the_candidates_and_do_not_overlap() -> None:
     probabilities[ACTIONS] = PRIORS
     lines = np.array([28, 28, 12, 12, 4, 4, 4, 4])
     found = Analysis(ACTIONS, np.linspace(0.5, -0.25, 8), lines, probabilities.astype(np.float64), 0.3)
-    drawing = draw_thinking(found, probabilities)
+    drawing = draw_thinking(found, probabilities, 3)
     labels = [shape for shape in drawing.primitives if isinstance(shape, Text)]
     texts = [label.text for label in labels]
     assert {"bid 3", "25.0 %", "0.1 %", "28", "+0.50", "−0.25"} <= set(texts)
