@@ -70,7 +70,7 @@ def _draw_action(logits: Any, legal: int, temperature: float, stream: Any) -> in
 
 
 @rule
-def policy_move(game: Game, legal: int, network: Any, workspace: Any, temperature: float, world: Any) -> int:
+def _policy_move(game: Game, legal: int, network: Any, workspace: Any, temperature: float, world: Any) -> int:
     """Return the action of a policy for the deciding seat."""
     if legal & (legal - 1) == 0:
         return num_members(legal - 1)
@@ -89,16 +89,16 @@ def _scripted_seats(world: Any, share: float) -> int:
 
 
 @rule
-def rival_move(game: Game, legal: int, models: Any, workspace: Any, values: Any, world: Any) -> int:
+def _rival_move(game: Game, legal: int, models: Any, workspace: Any, values: Any, world: Any) -> int:
     """Return the action of a simulated rival. `values` are the estimated composition values of this round."""
     rivals, guide, network, _, temperature, share = models
     if rivals == NETWORK:
-        return policy_move(game, legal, network, workspace, temperature, world)
+        return _policy_move(game, legal, network, workspace, temperature, world)
     if rivals != MIXED:
         return scripted_move(rivals, game, _stream_of(game, world))
     if _scripted_seats(world, share) >> int(game.player) & 1:
         return model_move(game, values, UNKNOWN, draw_greedy_seats(world), _stream_of(game, world))
-    return policy_move(game, legal, guide, workspace, temperature, world)
+    return _policy_move(game, legal, guide, workspace, temperature, world)
 
 
 @entry
@@ -113,14 +113,7 @@ def prepare_root(states: Any, row: int, guide: Any, workspace: Any, roots: Any, 
     legal = legal_set(root)
     if legal & (legal - 1) == 0:
         return legal
-    compute_priors(root, legal, guide, workspace, 1.0, priors)
-    return legal
-
-
-@rule
-def compute_priors(game: Game, legal: int, guide: Any, workspace: Any, temperature: float, priors: Any) -> None:
-    """Write the policy's probability of every action of the deciding seat, at a temperature."""
-    observe_game(guide, workspace, game, int(game.player))
+    observe_game(guide, workspace, root, int(root.player))
     compute_logits(guide, workspace, legal)
     logits = logits_of(workspace)
     largest, total = -np.inf, 0.0
@@ -128,11 +121,11 @@ def compute_priors(game: Game, legal: int, guide: Any, workspace: Any, temperatu
         if legal >> action & 1:
             largest = max(largest, np.float64(logits[action]))
     for action in range(NUM_ACTIONS_DISCUSSION):
-        scaled = (np.float64(logits[action]) - largest) / temperature
-        priors[action] = np.exp(scaled) if legal >> action & 1 else 0.0
+        priors[action] = np.exp(np.float64(logits[action]) - largest) if legal >> action & 1 else 0.0
         total += priors[action]
     for action in range(NUM_ACTIONS_DISCUSSION):
         priors[action] /= total
+    return legal
 
 
 @entry
@@ -148,15 +141,10 @@ def make_worlds(roots: Any, seed: Any, first: int, models: Any, workspace: Any, 
     for number in range(len(worlds)):
         streams[number] = mix(skip_draws(stream, first + number))
         worlds[number] = root
-        draw_world(worlds[number], models, workspace, values, streams[number])
-
-
-@rule
-def draw_world(game: Game, models: Any, workspace: Any, values: Any, world: Any) -> None:
-    """Draw what the deciding seat can't know, from the stream of a world."""
-    resample_hidden(game, int(game.player), world)
-    if game.phase == CONTRIBUTE and models[0] != OUTSIDE:
-        _draw_closed_hands(game, models, workspace, values, world)
+        game = worlds[number]
+        resample_hidden(game, int(root.player), streams[number])
+        if game.phase == CONTRIBUTE and models[0] != OUTSIDE:
+            _draw_closed_hands(game, models, workspace, values, streams[number])
 
 
 @rule
@@ -168,7 +156,7 @@ def _draw_closed_hands(game: Game, models: Any, workspace: Any, values: Any, wor
             close_hand(game, player, NONE, NONE)
             game.player = player
             legal = legal_hands(game, player) << BID  # a sale would have been public
-            action = rival_move(game, legal, models, workspace, values, world)
+            action = _rival_move(game, legal, models, workspace, values, world)
             hand = action - BID if action >= BID else min(int(game.money[player]), 2)
             close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
     game.player = seat
@@ -227,20 +215,14 @@ def play_lines(
         if is_waiting:
             numbers[waiting] = number
             waiting += 1
+        elif game.phase == OVER:
+            rewards[:] = 0
+            add_rewards(game, WIN, 0.0, points, ranks, rewards)
+            values[number] = rewards[seat]
         else:
-            values[number] = evaluate_end(game, seat, models[1], workspace, points, ranks, rewards)
+            observe_game(models[1], workspace, game, seat)
+            values[number] = compute_value(models[1], workspace)
     return waiting
-
-
-@rule
-def evaluate_end(game: Game, seat: int, guide: Any, workspace: Any, points: Any, ranks: Any, rewards: Any) -> float:
-    """Return the value of the end of a line for the seat: the result of a finished game, otherwise an estimate."""
-    if game.phase == OVER:
-        rewards[:] = 0
-        add_rewards(game, WIN, 0.0, points, ranks, rewards)
-        return rewards[seat]
-    observe_game(guide, workspace, game, seat)
-    return compute_value(guide, workspace)
 
 
 @rule
@@ -249,7 +231,7 @@ def _choose_move(game: Game, world: Any, seat: int, models: Any, workspace: Any,
     rivals, guide, _, temperature, _, _ = models
     legal = legal_set(game)
     if game.player == seat:
-        return policy_move(game, legal, guide, workspace, temperature, world)
+        return _policy_move(game, legal, guide, workspace, temperature, world)
     if rivals == OUTSIDE:
         return NONE
-    return rival_move(game, legal, models, workspace, composition_values, world)
+    return _rival_move(game, legal, models, workspace, composition_values, world)

@@ -89,7 +89,7 @@ def _search(
                 )
             elif in_tree and depth < MAX_DEPTH:
                 key = mix(public_digest(game) ^ purse_digest(game))
-                node, num_nodes, is_new = find_node(slots, keys, key, num_nodes)
+                node, num_nodes, is_new = _find_node(slots, keys, key, num_nodes)
                 if is_new:
                     planner_action[node] = plan_move(game, composition_values)
                     in_tree = False
@@ -108,7 +108,7 @@ def _search(
 
 
 @rule
-def find_node(slots: Any, keys: Any, key: Any, num_nodes: int) -> Any:
+def _find_node(slots: Any, keys: Any, key: Any, num_nodes: int) -> Any:
     """Find or add the node of a key; return it, the number of nodes, and whether it is new. The root is node 0."""
     slot = np.int64(key % np.uint64(len(slots)))
     while slots[slot] != NONE:

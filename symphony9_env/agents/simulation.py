@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.actions import BID, HANDS, is_bid
-from symphony9_env.agents import inference, lines, policy_tree
+from symphony9_env.agents import inference, lines
 from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions
 from symphony9_env.agents.external import AgentFailed
 from symphony9_env.engine import play_rows
@@ -36,15 +36,6 @@ class Buffers(NamedTuple):
     priors: NDArray[np.float64]
 
 
-class Tree(NamedTuple):
-    """How the thinking seat follows a tree of its decisions (`policy_tree.py`)."""
-
-    nodes: tuple[Any, ...]
-    exploration: float
-    prior_temperature: float
-    ends_at_new_nodes: bool
-
-
 class Simulation:
     """The worlds and lines of one decision; `roots` of the buffers holds its position."""
 
@@ -57,7 +48,6 @@ class Simulation:
         seed: int,
         num_rounds: int,
         rivals: Agent | None,
-        tree: Tree | None = None,
     ) -> None:
         self._positions = positions
         self._row = row
@@ -65,7 +55,6 @@ class Simulation:
         self._workspace, self._root, _ = buffers
         self._seed = np.uint64(seed)
         self._rivals = rivals
-        self._tree = tree
         self._seat = int(self._root["player"][0])
         self._num_worlds = 0
         has_value = models.guide[0][inference.HAS_VALUE]
@@ -73,8 +62,6 @@ class Simulation:
 
     def simulate(self, actions: NDArray[np.int64], num_worlds: int) -> NDArray[np.float64]:
         """Simulate each action in so many new worlds; return the sums of the values."""
-        if self._tree:
-            return self.grow_tree(self._tree, actions, num_worlds * len(actions)).reshape(num_worlds, -1).sum(axis=0)
         sums = np.zeros(len(actions))
         end = self._num_worlds + num_worlds
         while self._num_worlds < end:
@@ -84,27 +71,6 @@ class Simulation:
             self._num_worlds += size
             sums += self._play(worlds, streams, actions).reshape(size, -1).sum(axis=0)
         return sums
-
-    def grow_tree(self, tree: Tree, actions: NDArray[np.int64], num_lines: int) -> NDArray[np.float64]:
-        """Play so many lines that follow a tree, beginning with these actions or the tree's; return the values."""
-        values = np.zeros(num_lines)
-        policy_tree.play_tree_lines(
-            self._root,
-            self._seed,
-            self._num_worlds,
-            actions,
-            NUM_ROUNDS if tree.ends_at_new_nodes else self._last_round,
-            tree.ends_at_new_nodes,
-            tree.exploration,
-            tree.prior_temperature,
-            self._models,
-            self._workspace,
-            new_states(1),
-            tree.nodes,
-            values,
-        )
-        self._num_worlds += num_lines // max(1, len(actions))
-        return values
 
     def _play(self, worlds: States, streams: NDArray[np.uint64], actions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Play each action in each world to the end of the line; return the values."""

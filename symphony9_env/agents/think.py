@@ -21,9 +21,8 @@ from symphony9_env.agents import inference, lines
 from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions
 from symphony9_env.agents.networks import Floats
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
-from symphony9_env.agents.policy_tree import new_policy_tree
 from symphony9_env.agents.scripted import ScriptedAgent
-from symphony9_env.agents.simulation import Buffers, Models, Simulation, Tree
+from symphony9_env.agents.simulation import Buffers, Models, Simulation
 from symphony9_env.rules.state import States, new_states
 from symphony9_env.threads import ExclusiveUse, ThreadPool
 
@@ -42,12 +41,6 @@ class ThinkSettings:
     rival_temperature: float = 1.0  # of the policy when it plays for the rivals
     scripted_share: float = 0.5  # how many rivals play as the models of `search:N` instead of the policy
     prior_weight: float = 0.02  # of the logarithm of an action's prior probability in its score
-    search: str = (
-        "lines"  # "lines": the policy plays on; "subtrees": a tree below the candidates; "tree": from the root
-    )
-    exploration: float = 0.5  # weight of the exploration bonus in a tree
-    prior_temperature: float = 3.0  # of the policy's probabilities in a tree
-    leaf: str = "round"  # "round": lines end after `num_rounds`; "node": at the first new node of the tree
     improvement: float = 8.0  # how much a value of 1 adds to a logit in the improved policy
 
 
@@ -166,26 +159,11 @@ class ThinkAgent(Agent):
         actions = _list_members(legal)
         if len(actions) == 1:
             return Analysis(actions, np.full(1, np.nan), np.zeros(1, np.int64), _one_hot(actions[0]), np.nan)
-        tree = self._plant_tree() if self.settings.search != "lines" and models.rivals != lines.OUTSIDE else None
-        rounds = self.settings.num_rounds
-        simulation = Simulation(positions, row, models, buffers, self.seed, rounds, self.rivals, tree)
-        if tree and self.settings.search == "tree":
-            return self._search_tree(simulation, tree, buffers.priors)
-        return self._compare(simulation, actions, buffers.priors)
-
-    def _plant_tree(self) -> Tree:
-        """Return an empty tree; the first stage may have more lines than `num_lines`."""
-        chosen = self.settings
-        nodes = new_policy_tree(self.num_lines + 3 * chosen.max_candidates)
-        return Tree(nodes, chosen.exploration, chosen.prior_temperature, chosen.leaf == "node")
-
-    def _search_tree(self, simulation: Simulation, tree: Tree, priors: NDArray[np.float64]) -> Analysis:
-        """Let the tree choose all actions; the best candidate is the most visited one."""
-        simulation.grow_tree(tree, np.zeros(0, np.int64), self.num_lines)
-        *_, visits, sums = tree.nodes
-        ranked = np.argsort(-(visits[0] + priors), kind="stable")[: np.count_nonzero(visits[0])]
-        values = sums[0, ranked] / visits[0, ranked]
-        return Analysis(ranked, values, visits[0, ranked], *self._improve(priors, ranked, values))
+        return self._compare(
+            Simulation(positions, row, models, buffers, self.seed, self.settings.num_rounds, self.rivals),
+            actions,
+            buffers.priors,
+        )
 
     def _compare(self, simulation: Simulation, legal: NDArray[np.int64], priors: NDArray[np.float64]) -> Analysis:
         """Compare the likeliest actions in stages, of which each keeps the better half."""

@@ -212,37 +212,3 @@ def test_positions_without_moves_can_be_thought_about() -> None:
     for name in ("think:4", "think:4@search:2"):
         agent = agents.make(name, seed=1)
         assert agent.decide(StoredPositions.of(env.states), row) == agent.choose(env)
-
-
-# A tree of the seat's decisions instead of the policy.
-
-TREES = [ThinkSettings(search=search, leaf=leaf) for search in ("subtrees", "tree") for leaf in ("round", "node")]
-
-
-@pytest.mark.parametrize("settings", TREES, ids=lambda settings: f"{settings.search}-{settings.leaf}")
-def test_a_tree_does_not_read_closed_hands_or_other_games(settings: ThinkSettings) -> None:
-    found = []
-    for amount in (0, 4, 8):
-        env = at_concert(cubes={3: {"handel": 3}, 0: {"bach": 2}}, budget=[0, 2, 2, 2, 2, 0])
-        bids(env, amount, amount, amount)
-        found.append(ThinkAgent(60, 2, settings=settings).analyze(env.states, 0))
-    assert len({(each.actions.tobytes(), each.values.tobytes()) for each in found}) == 1
-    games, rows = BatchedGames(8, num_players=3, seed=1), np.arange(8)
-    together = ThinkAgent(60, 2, settings=settings, num_threads=2).decide(games, rows)
-    assert [ThinkAgent(60, 2, settings=settings).decide(games, rows[row:][:1])[0] for row in rows] == together.tolist()
-
-
-def test_a_tree_spends_its_lines_on_what_is_good_in_it() -> None:
-    """The last decision of the test above: a sale loses, so almost all lines pass."""
-    env = deal(2)
-    set_state(env, phase=SELL_LAST, pending=1, round_index=5)
-    game = game_at(env.states)
-    game.money[:2] = [0, 35]
-    game.furniture[:2] = [[0, 0, 1], [0, 0, 0]]
-    game.compositions[0] = [2, 0, 0, 0, 0, 0]
-    set_state(env)
-    found = ThinkAgent(50, 1, settings=ThinkSettings(search="tree", prior_temperature=100)).analyze(env.states, 0)
-    assert [NAMES[action] for action in found.actions.tolist()] == ["pass", "sell 8"]
-    assert found.values.tolist() == [1, -1]
-    assert found.num_lines.sum() == 50
-    assert found.num_lines[0] > 40
