@@ -146,6 +146,7 @@ leaderboard:
 figures:
 	$(BIN)/python -m tools.table_figures
 	$(BIN)/python -m tools.page_figures
+	$(BIN)/python -m tools.think_figures
 
 clean:
 	rm -rf $(VENV) $(ENVIRONMENTS:%=$(VENV)-%) $(VENV)-lowest

@@ -37,7 +37,8 @@ class ThinkSettings:
 
     max_candidates: int = 8
     min_prior: float = 0.0  # actions that the policy finds less likely are no candidates
-    num_rounds: int = 1  # the last round of a line, this one being the first
+    max_stages: int = NUM_ACTIONS_DISCUSSION  # 1: every candidate gets as many lines as the others
+    num_rounds: int = 1  # the last round of a line, this one being the first; 6: all lines end with the game
     own_temperature: float = 1.0  # of the policy when it plays on for the thinking seat
     rival_temperature: float = 1.0  # of the policy when it plays for the rivals
     scripted_share: float = 0.5  # how many rivals play as the models of `search:N` instead of the policy
@@ -194,7 +195,7 @@ class ThinkAgent(Agent):
         candidates = likeliest[(priors[likeliest] >= self.settings.min_prior) | (likeliest == likeliest[0])]
         bonus = self.settings.prior_weight * np.log(np.maximum(priors, 1e-12))
         sums, counts = np.zeros(NUM_ACTIONS_DISCUSSION), np.zeros(NUM_ACTIONS_DISCUSSION, np.int64)
-        stages = max(1, ceil(log2(len(candidates))))
+        stages = min(max(1, ceil(log2(len(candidates)))), self.settings.max_stages)
         order: list[int] = []  # the candidates that are left out, the last one first
         for stage in range(stages):
             worlds = max(1, self.num_lines // (stages * len(candidates)))

@@ -121,6 +121,19 @@ def test_most_lines_are_spent_on_the_best_candidates() -> None:
         assert agent.decide(games, np.array([row]))[0] == found.actions[0]
 
 
+def test_with_one_stage_every_candidate_gets_as_many_lines() -> None:
+    agent = ThinkAgent(60, seed=1, settings=ThinkSettings(max_candidates=5, max_stages=1))
+    found = agent.analyze(BatchedGames(1, num_players=4, seed=1).states, 0)
+    assert found.num_lines.tolist() == [12] * 5
+
+
+def test_lines_of_six_rounds_end_with_the_game() -> None:
+    agent = ThinkAgent(40, seed=1, settings=ThinkSettings(num_rounds=6, max_candidates=4))
+    found = agent.analyze(deal(2).states, 0)
+    totals = found.values * found.num_lines
+    assert totals == pytest.approx(totals.round())  # every line is won, lost or tied
+
+
 def test_the_improved_policy_prefers_what_has_a_higher_value_and_is_a_distribution_over_legal_actions() -> None:
     agent = ThinkAgent(120, seed=1)
     games = BatchedGames(8, num_players=2, seed=1)
