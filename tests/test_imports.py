@@ -50,7 +50,7 @@ PROGRAMS = {
     "training": {"symphony9_env", "evaluation"},
     "speed": {"symphony9_env", "evaluation", "training"},
     "examples": {"symphony9_env", "training"},
-    "tools": {"symphony9_env", "training", "tests"},
+    "tools": {"symphony9_env", "training", "evaluation", "tests"},
     "fuzz": {"symphony9_env", "training"},
     "tests": set(TOP_LEVEL),
 }
