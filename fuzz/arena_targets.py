@@ -94,11 +94,12 @@ def _open_results(folder: Path) -> Iterator[Harness]:
 
 @contextmanager
 def _open_submission(folder: Path) -> Iterator[Harness]:
-    run = folder / "run"
+    run, board = folder / "run", folder / "board"
+    board.mkdir()
     about = About("Ann", "scripted", "an example", "2026-07-31", "https://example.org/a")
     with sandbox(), Benchmark("2p", "random", run, lite=True, timeout=1.0) as benchmark:
         benchmark.run()
-        submission = folder / add_submission(run, folder, about)
+        submission = board / add_submission(run, board, about)
     examples = [_pack_folder(submission, "results.json", "games.jsonl", "submission.json")]
 
     def read(data: bytes) -> None:

@@ -30,6 +30,10 @@ class Models(NamedTuple):
     known: int  # the set of seats that `rivals` is about; the others play as MIXED, but for the team
     team: int  # the set of seats that share the goal, which play as the guide unless they are known
 
+    def with_roles(self, known: int, team: int) -> Models:
+        """Return the same with other sets of seats."""
+        return self._replace(known=known, team=team)
+
 
 class Buffers(NamedTuple):
     """What one thread needs."""

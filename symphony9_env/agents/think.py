@@ -183,7 +183,7 @@ class ThinkAgent(Agent):
             return Analysis(actions, np.full(1, np.nan), np.zeros(1, np.int64), _one_hot(actions[0]), np.nan)
         seat = int(positions.states["player"][row])
         known, team = self.roles.as_sets(seat)
-        models = models._replace(known=known, team=team)
+        models = models.with_roles(known, team)
         weights = self.roles.weigh_returns(seat, num_players)
         num_rounds = self.settings.num_rounds
         simulation = Simulation(positions, row, models, buffers, self.seed, num_rounds, self.rivals, weights)
