@@ -195,7 +195,7 @@ def fit_curve(rounds: Sequence[Round]) -> Floats:
     terms = _list_terms(np.concatenate([np.asarray(weaknesses, float) for weaknesses, _ in rounds]))
     constants = np.eye(len(rounds))[number]
     ratings = np.concatenate([ratings for _, ratings in rounds])
-    found = np.linalg.lstsq(np.concatenate([terms, constants], axis=1), ratings)[0]
+    found = np.linalg.lstsq(np.concatenate([terms, constants], axis=1), ratings, rcond=None)[0]
     return np.asarray(found[: terms.shape[1]])
 
 
