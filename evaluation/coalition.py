@@ -23,7 +23,6 @@ can't be given a goal, so they need --trained, and play no partner. Run the same
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +39,7 @@ from evaluation.coalition_results import (
     make_report,
     summarise,
 )
+from evaluation.trained_responses import train_response
 from symphony9_env import agents
 from symphony9_env.agents.base import Agent, derive_agent_seed
 from symphony9_env.agents.external import TIMEOUT, TIMEOUT_HELP
@@ -53,14 +53,7 @@ from symphony9_env.arena.matches import DealSchedule, ScheduledGame
 from symphony9_env.arena.results import GameData
 from symphony9_env.arena.tournament import Tournament, play_until_stopped
 from symphony9_env.arena.worker_pools import THREADS_HELP, add_worker_arguments, open_pool
-from symphony9_env.arguments import (
-    INTERRUPTED,
-    Parser,
-    add_variant_arguments,
-    format_variant,
-    read_variant,
-    run,
-)
+from symphony9_env.arguments import Parser, add_variant_arguments, read_variant, run
 from symphony9_env.files import write_text
 from symphony9_env.options import Variant, check_seed
 
@@ -176,22 +169,6 @@ def check_members(agent: str, member: str, variant: Variant, *, informed: bool, 
         )
 
 
-def train_coalition(agent: str, variant: Variant, out: Path, steps: int, seed: int, workers: int) -> str:
-    """Train a coalition's policy, or continue training it, and return the path of the best one.
-
-    Training runs in a separate process, because this package must not import `training`.
-    """
-    print(f"training a coalition against {agent}", file=sys.stderr)
-    command = [sys.executable, "-m", "training.best_response", "--coalition", "--agent", agent, "--out", str(out)]
-    command += ["--steps", str(steps), "--seed", str(seed), "--workers", str(workers)]
-    status = subprocess.run([*command, *format_variant(variant)], check=False).returncode
-    if status == INTERRUPTED:
-        raise KeyboardInterrupt
-    if status != 0:
-        raise ValueError(f"training a coalition against {agent} failed with exit status {status}")
-    return str(out / "best.safetensors")
-
-
 def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser(PROG, __doc__)
@@ -225,7 +202,8 @@ def main(arguments: list[str] | None = None) -> None:
     is_trained = chosen.trained is not None
     members = check_members(chosen.agent, chosen.members, variant, informed=chosen.informed, is_trained=is_trained)
     if is_trained:
-        path = train_coalition(chosen.agent, variant, out / "training", chosen.trained, seed, chosen.num_threads)
+        training = (out / "training", chosen.trained, seed, chosen.num_threads)
+        path = train_response(chosen.agent, variant, *training, is_coalition=True)
         members = replace(members, trained=path)
     schedule = CoalitionSchedule(members, seed)
     recipes = schedule.list_recipes(seed, chosen.num_threads, chosen.timeout)

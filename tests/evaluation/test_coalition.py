@@ -127,7 +127,8 @@ def test_a_trained_coalition_is_a_condition_of_its_own(tmp_path: Path, monkeypat
     card = Card(num_players=(3,), hidden=(4,))
 
     def train(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
-        assert command[1:6] == ["-m", "training.best_response", "--coalition", "--agent", "random"]
+        assert command[1:5] == ["-m", "training.best_response", "--agent", "random"]
+        assert "--coalition" in command
         path.parent.mkdir(parents=True, exist_ok=True)
         save_policy(path, card, random_weights(card))
         return subprocess.CompletedProcess(command, 0)
