@@ -197,7 +197,7 @@ def change_agent_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 def change_openspiel_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show each player another state, with everything different that the player can't know."""
     from symphony9_env.integrations.openspiel import Symphony9State
-    from tests.integrations.test_openspiel import change_hidden
+    from tests.integrations.openspiel_games import change_hidden
 
     changing = False  # `change_hidden` reads the true state
 

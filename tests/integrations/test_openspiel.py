@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections import Counter
 from itertools import permutations
 from pathlib import Path
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 
 from symphony9_env import symphony9_v0
-from symphony9_env.actions import is_bid
 from symphony9_env.components import BUDGET_TOKENS
 
 pyspiel = pytest.importorskip("pyspiel")
@@ -21,87 +19,18 @@ pyspiel = pytest.importorskip("pyspiel")
 from open_spiel.python.algorithms import ismcts, mcts  # noqa: E402
 
 from symphony9_env.integrations import openspiel  # noqa: E402
-from symphony9_env.integrations.openspiel import NAME  # noqa: E402
 from symphony9_env.integrations.openspiel_observer import rebuild_game  # noqa: E402
-from symphony9_env.rules.state import game_at  # noqa: E402
-from symphony9_env.schemas import load as load_schema  # noqa: E402
-from tests.properties.test_secrets import change_secrets  # noqa: E402
+from tests.integrations.openspiel_games import (  # noqa: E402
+    at_closed_hands,
+    change_hidden,
+    find_shown,
+    has_closed_hand,
+    list_contents,
+    load,
+    play_random_moves,
+)
 
 GAMES = sorted((Path(__file__).parents[1] / "records").glob("*.json"))
-
-
-def load(**params: Any) -> Any:
-    return pyspiel.load_game(NAME, {"deals": 20, **params})
-
-
-def played(game: Any, moves: int, deal: int = 3, seed: int = 0) -> Any:
-    """A state after so many random moves."""
-    state, rng = game.new_initial_state(), np.random.default_rng(seed)
-    state.apply_action(deal)
-    while state.is_chance_node():
-        numbers, probabilities = zip(*state.chance_outcomes(), strict=True)
-        state.apply_action(int(rng.choice(numbers, p=probabilities)))
-    for _ in range(moves):
-        if not state.is_terminal():
-            state.apply_action(int(rng.choice(state.legal_actions())))
-    return state
-
-
-def has_closed_hand(state: Any) -> bool:
-    """Whether the player to decide has somebody else's closed hand before him."""
-    return any(
-        hand >= 0 for player, hand in enumerate(state.states["hand"][0].tolist()) if player != state.current_player()
-    )
-
-
-def at_closed_hands(game: Any) -> Any:
-    """A state in which the player to decide has somebody's closed hand before him."""
-    return next(state for state in (played(game, moves) for moves in range(200)) if has_closed_hand(state))
-
-
-def find_shown(state: Any, me: int) -> tuple[list[Any], list[Any], list[str]]:
-    """The tokens, the bot tiles and the moves that a player has seen, read from his information."""
-    _, _, tokens, tiles, moves = state.information_state_string(me).split("\n")
-    return (
-        json.loads(tokens.removeprefix("tokens: ")),
-        json.loads(tiles.removeprefix("bot tiles: ")),
-        moves.removeprefix("moves: ").split(", ")[: len(state.moves)],
-    )
-
-
-def change_hidden(state: Any, me: int) -> Any:
-    """A state that a player can't tell from this one, with everything different that he can't know."""
-    tokens, tiles, moves = find_shown(state, me)
-    other = state.get_game().new_initial_state()
-    other.apply_action(state.history()[0])
-    for number, shown in zip(state.history()[1:3], (tokens, tiles), strict=False):
-        if other.is_chance_node():
-            drawn = {one: other.action_to_string(one).split()[-6:] for one, _ in other.chance_outcomes()}
-            alike = [one for one in drawn if drawn[one][: len(shown)] == drawn[number][: len(shown)]]
-            other.apply_action(alike[alike.index(number) - 1])
-    for (_, action), seen in zip(state.moves, moves, strict=True):
-        hands = [number for number in other.legal_actions() if is_bid(number)]
-        other.apply_action(hands[hands.index(action) - 1] if seen.endswith("closes a hand") else action)
-    return other
-
-
-def list_contents(state: Any) -> dict[str, Any]:
-    """Everything that can be learned from a state object."""
-    game = state.get_game()
-    seats = range(game.num_players())
-    return {
-        "history": state.history(),
-        "players": [(one.player, one.action) for one in state.full_history()],
-        "str": str(state),
-        "record": state.record(),
-        "serialized": state.serialize(),
-        "with the game": pyspiel.serialize_game_and_state(game, state),
-        "pickle": pickle.dumps(state),
-        "attributes": {name: str(value) for name, value in vars(state).items() if name != "game"},
-        "states": state.states.tobytes(),
-        "tensors": [state.information_state_tensor(seat) for seat in seats],
-        "strings": [state.information_state_string(seat) for seat in seats],
-    }
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -118,7 +47,7 @@ def test_with_options(params: dict[str, Any]) -> None:
 def test_a_deal_is_that_of_its_seed_in_the_environment_but_for_what_is_hidden(players: int) -> None:
     env = symphony9_v0.raw_env(num_players=players)
     env.reset(seed=107)
-    setup = played(load(players=players, seed=100), 0, deal=7).record()["setup"]
+    setup = play_random_moves(load(players=players, seed=100), 0, deal=7).record()["setup"]
     hidden = {"budget", "bot_tiles"}
     assert {name: part for name, part in setup.items() if name not in hidden} == {
         name: part for name, part in env.record()["setup"].items() if name not in hidden
@@ -127,7 +56,7 @@ def test_a_deal_is_that_of_its_seed_in_the_environment_but_for_what_is_hidden(pl
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_the_same_set_up_and_actions_are_the_same_game_as_in_the_environment(players: int) -> None:
-    state = played(load(players=players), 1000, deal=7)
+    state = play_random_moves(load(players=players), 1000, deal=7)
     env = symphony9_v0.raw_env(num_players=players)
     env.reset(options={"setup": state.record()["setup"]})
     for player, action in state.moves:
@@ -140,7 +69,7 @@ def test_the_same_set_up_and_actions_are_the_same_game_as_in_the_environment(pla
 @pytest.mark.parametrize("path", GAMES[::5], ids=lambda path: path.stem)
 def test_a_record_of_an_independent_implementation(path: Path) -> None:
     record = json.loads(path.read_text())
-    state = played(load(players=record["num_players"], discussion=record["discussion"]), 0)
+    state = play_random_moves(load(players=record["num_players"], discussion=record["discussion"]), 0)
     env = symphony9_v0.raw_env(num_players=record["num_players"], discussion=record["discussion"])
     env.reset(options={"setup": record["setup"]})
     state.states[:] = env.states
@@ -153,7 +82,7 @@ def test_a_record_of_an_independent_implementation(path: Path) -> None:
 
 
 def test_observations_are_the_environment_s() -> None:
-    state = played(load(players=3), 30)
+    state = play_random_moves(load(players=3), 30)
     env = symphony9_v0.raw_env(num_players=3)
     env.reset(options={"setup": state.record()["setup"]})
     for _, action in state.moves:
@@ -199,7 +128,7 @@ def test_nothing_in_a_resampled_state_depends_on_what_the_player_can_not_know(pa
     game = load(**params)
     num_closed = num_drawn_again = 0
     for moves in range(0, 160, 7):
-        state = played(game, moves, deal=moves % 20, seed=moves)
+        state = play_random_moves(game, moves, deal=moves % 20, seed=moves)
         num_closed += has_closed_hand(state)
         for me in range(game.num_players()):
             other = change_hidden(state, me)
@@ -274,7 +203,7 @@ def test_information_states_tell_histories_apart_that_the_observation_does_not()
 
 
 def test_clones_are_independent_and_whole() -> None:
-    state = played(load(players=3), 25)
+    state = play_random_moves(load(players=3), 25)
     before = str(state)
     clone = state.clone()
     clone.apply_action(clone.legal_actions()[0])
@@ -297,138 +226,11 @@ def test_wrong_parameters_are_refused() -> None:
     with pytest.raises(pyspiel.SpielError, match="playrs"):
         load(playrs=3)
     with pytest.raises(pyspiel.SpielError, match="48"):
-        played(load(), 5).apply_action_with_legality_check(48)
+        play_random_moves(load(), 5).apply_action_with_legality_check(48)
     with pytest.raises(ValueError, match="before the deal"):
         load().new_initial_state().record()
     with pytest.raises(ValueError, match="observer parameters"):
         openspiel.Symphony9Game({}).make_py_observer(None, {"x": 1})
-
-
-def observe_kind(state: Any, player: int, **kind: Any) -> tuple[list[float], str]:
-    """What an observer of a kind sees: its tensor and its text."""
-    observer = state.get_game().make_py_observer(pyspiel.IIGObservationType(**{"perfect_recall": False, **kind}))
-    observer.set_from(state, player)
-    assert sum(part.size for part in observer.dict.values()) == len(observer.tensor)
-    return observer.tensor.tolist(), observer.string_from(state, player)
-
-
-PUBLIC = {"public_info": True, "private_info": pyspiel.PrivateInfoType.NONE}
-PRIVATE = {"public_info": False, "private_info": pyspiel.PrivateInfoType.SINGLE_PLAYER}
-
-
-@pytest.mark.parametrize("params", [{"players": 2}, {"players": 4}, {"players": 3, "ledger": True}], ids=str)
-@pytest.mark.parametrize("perfect_recall", [False, True])
-def test_public_observations_are_the_same_for_all_and_hold_nobody_s_secrets(
-    params: dict[str, Any], perfect_recall: bool
-) -> None:
-    state = at_closed_hands(load(**params))
-    players = range(params["players"])
-    seen = observe_kind(state, 0, **PUBLIC, perfect_recall=perfect_recall)
-    for player in players:
-        assert observe_kind(state, player, **PUBLIC, perfect_recall=perfect_recall) == seen
-        if not params.get("ledger"):
-            assert observe_kind(change_hidden(state, player), 0, **PUBLIC, perfect_recall=perfect_recall) == seen
-    if not params.get("ledger"):
-        change_secrets(game_at(state.states), -1, np.random.default_rng(0))
-        assert observe_kind(state, 0, **PUBLIC) == observe_kind(state, 1, **PUBLIC)
-        assert perfect_recall or observe_kind(state, 0, **PUBLIC) == seen
-
-
-def test_public_and_private_fields_together_are_the_observation() -> None:
-    for ledger in (False, True):
-        state = at_closed_hands(load(players=3, ledger=ledger))
-        whole = state.get_game().make_py_observer()
-        parts = [
-            state.get_game().make_py_observer(pyspiel.IIGObservationType(perfect_recall=False, **kind))
-            for kind in (PUBLIC, PRIVATE)
-        ]
-        for observer in (whole, *parts):
-            observer.set_from(state, 0)
-        names = [set(observer.dict) for observer in parts]
-        assert not names[0] & names[1]
-        assert names[0] | names[1] == set(whole.dict)
-        assert names[1] == {"hand", "hand_token"} | (set() if ledger else {"money", "furniture"})
-        for name, part in whole.dict.items():
-            assert np.array_equal(part, next(one.dict[name] for one in parts if name in one.dict))
-
-
-def test_private_observations_depend_on_the_own_purse_and_hand_only() -> None:
-    state = at_closed_hands(load(players=4))
-    hands = state.states["hand"][0].tolist()
-    bidder = next(player for player, hand in enumerate(hands) if hand >= 0)
-    seen = observe_kind(state, bidder, **PRIVATE)
-    told = json.loads(seen[1])
-    assert told["hand"]["amount"] == hands[bidder]
-    assert told["money"] == int(state.states["money"][0, bidder])
-    change_secrets(game_at(state.states), bidder, np.random.default_rng(0))
-    assert observe_kind(state, bidder, **PRIVATE) == seen
-    state.states["money"][0, bidder] += 1
-    changed = observe_kind(state, bidder, **PRIVATE)
-    assert changed[0] != seen[0]
-    assert changed[1] != seen[1]
-
-
-def test_public_text_shows_purses_only_when_everybody_sees_them() -> None:
-    for ledger in (False, True):
-        state = at_closed_hands(load(players=3, ledger=ledger))
-        boards = json.loads(observe_kind(state, 0, **PUBLIC)[1])["position"]["boards"]
-        assert [board["seat"] for board in boards] == [0, 1, 2]
-        assert [board["money"] is not None for board in boards] == [ledger] * 3
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ({"private_info": pyspiel.PrivateInfoType.ALL_PLAYERS}, "private_info=ALL_PLAYERS; allowed"),
-        ({"public_info": False, "private_info": pyspiel.PrivateInfoType.NONE}, "neither public nor private"),
-        ({**PRIVATE, "perfect_recall": True}, "perfect_recall without public_info"),
-    ],
-)
-def test_kinds_of_observation_that_do_not_exist_are_refused(kind: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        load(players=2).make_py_observer(pyspiel.IIGObservationType(**{"perfect_recall": False, **kind}))
-
-
-def test_structs_of_observations_are_views_without_secrets() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    state = at_closed_hands(load(players=3))
-    me = state.current_player()
-    seen = state.to_observation_struct(me).to_json()
-    jsonschema.validate(json.loads(seen), load_schema("symphony9-view/1"))
-    assert json.loads(seen)["seat"] == me
-    assert json.loads(state.to_observation_struct().to_json()) == json.loads(seen)
-    change_secrets(game_at(state.states), me, np.random.default_rng(0))
-    assert state.to_observation_struct(me).to_json() == seen
-
-
-@pytest.mark.parametrize("moves", [0, 40, 1000])
-def test_a_struct_is_the_whole_state(moves: int) -> None:
-    game = load(players=2)
-    state = played(game, moves)
-    contents = json.loads(state.to_json())
-    assert contents == state.to_dict()
-    assert contents["current_player"] == state.current_player()
-    assert [view["seat"] for view in contents["views"]] == [0, 1]
-    for source in (state.to_struct(), contents):
-        assert list_contents(game.new_initial_state(source)) == list_contents(state)
-    assert game.new_initial_state().to_dict() == {"current_player": -1, "history": [], "views": []}
-    for wrong, message in (("x", "allowed"), ({"history": 3}, "allowed"), ({"history": [3, 999]}, r"history\[1\]")):
-        with pytest.raises(ValueError, match=message):
-            game.new_initial_state(wrong)
-
-
-def test_structs_of_actions() -> None:
-    state = played(load(players=3), 5)
-    for action in state.legal_actions():
-        struct = state.action_to_struct(action)
-        assert json.loads(struct.to_json()) == {"action": action, "name": state.action_to_string(action)}
-        assert state.struct_to_actions(struct) == [action]
-    before = state.clone()
-    assert state.apply_action_struct(struct).ok()
-    before.apply_action(action)
-    assert str(state) == str(before)
-    start = load(players=3).new_initial_state()
-    assert json.loads(start.action_to_struct(3).to_json()) == {"action": 3, "name": "deal 3"}
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -451,7 +253,7 @@ def test_agents_of_kaggle_environments_do_not_receive_the_state() -> None:
 @pytest.mark.parametrize("params", [{"players": 2}, {"players": 3}, {"players": 4, "discussion": True}], ids=str)
 def test_a_game_is_rebuilt_from_the_information_of_a_player(params: dict[str, Any]) -> None:
     game = load(**params)
-    for state in (at_closed_hands(game), *(played(game, moves, seed=moves) for moves in range(0, 150, 30))):
+    for state in (at_closed_hands(game), *(play_random_moves(game, moves, seed=moves) for moves in range(0, 150, 30))):
         for me in range(params["players"]):
             env = rebuild_game(state.information_state_string(me))
             assert np.array_equal(env.observe(f"player_{me}")["observation"], state.observation_tensor(me))
