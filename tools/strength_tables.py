@@ -46,7 +46,7 @@ THINK_MATCHES: Final = (
     (f"think:{LINES}", "planner"),
     (f"think:{LINES}", "policy"),
     (f"think:{FEW_LINES}@policy", "policy"),
-    *((f"think:{count}", "search:200") for count in (24, FEW_LINES, LINES, 4 * LINES)),
+    *((f"think:{count}", "search:200") for count in (LINES // 16, LINES // 4, LINES)),
 )
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("pyspiel")
 
 from symphony9_env.integrations import kaggle  # noqa: E402
 from symphony9_env.rules.state import game_at  # noqa: E402
-from tests.integrations.test_openspiel import at_closed_hands, change_hidden, load, played  # noqa: E402
+from tests.integrations.openspiel_games import at_closed_hands, change_hidden, load, play_random_moves  # noqa: E402
 from tests.properties.test_secrets import change_secrets  # noqa: E402
 
 
@@ -74,7 +74,7 @@ def test_a_game_of_built_in_agents_is_that_of_the_true_states(players: int) -> N
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_no_observation_depends_on_what_is_hidden_from_its_agent(players: int) -> None:
     game = load(players=players)
-    for state in (at_closed_hands(game), *(played(game, moves, seed=moves) for moves in (0, 25, 60))):
+    for state in (at_closed_hands(game), *(play_random_moves(game, moves, seed=moves) for moves in (0, 25, 60))):
         env = show_position(state)
         seen = [dict(one.observation) for one in env.state]
         assert observe_again(env) == seen
@@ -89,7 +89,7 @@ def test_no_observation_depends_on_what_is_hidden_from_its_agent(players: int) -
 
 
 def test_an_observation_has_the_view_the_legal_actions_and_no_state() -> None:
-    env = show_position(played(load(players=2), 20))
+    env = show_position(play_random_moves(load(players=2), 20))
     me = env.os_state.current_player()
     seen = env.state[me].observation
     assert seen.observationString == env.os_state.observation_string(me)
