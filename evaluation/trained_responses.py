@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from symphony9_env.arguments import INTERRUPTED, format_variant
+from symphony9_env.arguments import INTERRUPTED, TERMINATED, Terminated, format_variant, raise_on_termination
 from symphony9_env.options import Variant
 
 
@@ -30,9 +33,27 @@ def train_response(
     command = [sys.executable, "-m", "training.best_response", "--agent", agent, "--out", str(out)]
     command += ["--steps", str(steps), "--seed", str(seed), "--workers", str(workers)]
     command += ["--coalition"] * is_coalition
-    status = subprocess.run([*command, *format_variant(variant)], check=False).returncode
+    status = run_to_end([*command, *format_variant(variant)])
     if status == INTERRUPTED:
         raise KeyboardInterrupt
+    if status == TERMINATED:
+        raise Terminated
     if status != 0:
         raise ValueError(f"training against {agent} failed with exit status {status}")
     return str(out / "best.safetensors")
+
+
+def run_to_end(command: Sequence[str]) -> int:
+    """Run a command, and return its exit status; pass Ctrl-C and SIGTERM on to it, and wait until it has ended.
+
+    On POSIX systems it has a session of its own, so that Ctrl-C in the terminal doesn't reach it a second time.
+    """
+    with subprocess.Popen(command, start_new_session=os.name == "posix") as process, raise_on_termination():
+        while True:
+            try:
+                return process.wait()
+            except Terminated:
+                process.terminate()
+            except KeyboardInterrupt:
+                if os.name == "posix":
+                    process.send_signal(signal.SIGINT)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +40,8 @@ class Comparison:
 
     def __init__(self, names: list[str], num_players: int, seed: int, redraws: int, num_threads: int) -> None:
         self.variant = Variant(num_players=num_players)
-        self.agents = TournamentPlayer(list_recipes(names, seed, num_threads), self.variant, num_records=0).agents
+        self.player = TournamentPlayer(list_recipes(names, seed, num_threads), self.variant, num_records=0)
+        self.agents = self.player.agents
         self.schedule = Schedule(2, num_players, seed, "first-against-rest")
         self.control = ControlVariate(self.agents, self.variant, redraws)
         self.luck = Luck(self.agents, num_players)
@@ -125,7 +127,8 @@ def main(arguments: list[str] | None = None) -> None:
     for num_players in chosen.num_players:
         names = [chosen.agent, chosen.opponent]
         made = Comparison(names, num_players, check_seed(chosen.seed), chosen.redraws, chosen.num_threads)
-        made.play(chosen.games)
+        with closing(made.player):
+            made.play(chosen.games)
         rows += made.rows()
     for name, about in made.control.describe().items():
         print(f"actions of {name}: {about}")

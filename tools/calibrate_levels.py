@@ -33,6 +33,7 @@ from symphony9_env.agents import Agent
 from symphony9_env.agents.base import StoredPositions, derive_agent_seed
 from symphony9_env.agents.levels import BLIND_SPOTS, DATA, LEVELS, NUM_LEVELS, TEMPERATURE, find_neutral, weaken
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
+from symphony9_env.arena.console import positive_int
 from symphony9_env.arena.matches import Schedule, ScheduledGame, deal_games, play, play_against
 from symphony9_env.arena.ratings import (
     AVERAGE,
@@ -309,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = Parser(prog="python -m tools.calibrate_levels", description=__doc__)
     parser.add_argument("--num-players", type=int, choices=PLAYER_COUNTS, help="only this number (default: all)")
-    parser.add_argument("--games", type=int, default=GAMES, help=f"games of a measurement (default: {GAMES})")
+    parser.add_argument("--games", type=positive_int, default=GAMES, help=f"games of a measurement (default: {GAMES})")
     chosen = parser.parse_args(arguments)
     counts = [chosen.num_players] if chosen.num_players else sorted(PLAYER_COUNTS, reverse=True)  # the longest first
     with ProcessPoolExecutor(count_cores(), get_context("spawn")) as pool:

@@ -19,6 +19,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -193,8 +194,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     make_folder(BOARD, "leaderboard")
     try:
         change_board(chosen)
-    finally:
-        write_page()
+    except BaseException:
+        with suppress(ValueError, OSError):
+            write_page()  # with what was added before; what stopped the command is more important
+        raise
+    write_page()
 
 
 def change_board(chosen: argparse.Namespace) -> None:

@@ -42,11 +42,11 @@ EXPLOITED: Final = ("greedy", "investor", "planner", "eccentric", "policy")
 # The rows of each table: the agent that plays alone, and its opponents.
 POLICY_MATCHES: Final = (*(("policy", name) for name in STRATEGIES), ("policy", SEARCH))
 THINK_MATCHES: Final = (
+    *((f"think:{count}", "search:200") for count in (LINES // 16, LINES // 4, LINES)),
     (f"think:{LINES}", SEARCH),
     (f"think:{LINES}", "planner"),
     (f"think:{LINES}", "policy"),
     (f"think:{FEW_LINES}@policy", "policy"),
-    *((f"think:{count}", "search:200") for count in (LINES // 16, LINES // 4, LINES)),
 )
 
 

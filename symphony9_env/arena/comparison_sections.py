@@ -66,7 +66,7 @@ def _caption_deciding(results: Results) -> str:
     text = (
         "Each bar splits a difference of points by source: what reaches to the right favours the first name, what "
         "reaches to the left the second, and the diamond is the sum. "
-        f"Winners are {winners['margin']:.1f} points ahead of every other player"
+        f"Winners are {winners['margin']:.1f} points ahead of another player on average"
     )
     if "margin_share" not in winners["points"][best]:
         return text + "."

@@ -121,7 +121,7 @@ def measure_cycles(
         "share_by_chance_95": float(np.quantile(by_chance, COVERAGE)),
         "p_value": max(p_values),
     }
-    if cycle := find_cycle(pairs, names):
+    if max(p_values) <= SIGNIFICANCE and (cycle := find_cycle(pairs, names)):
         result["cycle"] = cycle
     return result
 

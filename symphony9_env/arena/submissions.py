@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from symphony9_env import agents
 from symphony9_env.agents.external import MAX_ANSWERS, MAX_TIMEOUT
-from symphony9_env.agents.registry import SHIPPED
+from symphony9_env.agents.registry import SHIPPED, is_built_in
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark import AGENT_SEED, SALT_BYTES
@@ -268,8 +268,11 @@ def _make_error(file: Path, found: dict[str, Any], name: str, allowed: str) -> V
 def _check_agent(evaluation: FinishedEvaluation, file: Path) -> None:
     """Raise a ValueError if an agent has the name of one of this package but is another one."""
     results = evaluation.results
-    if results["agent"] in RECOMPUTED:
-        own = agents.make(results["agent"], seed=AGENT_SEED).fingerprint(evaluation.options.num_players)
+    if is_built_in(results["agent"]):
+        try:
+            own = agents.make(results["agent"], seed=AGENT_SEED).fingerprint(evaluation.options.num_players)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
         if results["agent_fingerprint"] != own:
             raise _make_error(file, results, "agent_fingerprint", f"{own!r} for an agent of this name; label another")
 

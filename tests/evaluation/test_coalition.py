@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evaluation import coalition
+from evaluation import coalition, trained_responses
 from evaluation.coalition_results import COALITION, INDEPENDENT, PARTNER, TRAINED, summarise
 from symphony9_env import agents
 from symphony9_env.agents import Card, save_policy
@@ -126,14 +125,14 @@ def test_a_trained_coalition_is_a_condition_of_its_own(tmp_path: Path, monkeypat
     path = tmp_path / "c" / "training" / "best.safetensors"
     card = Card(num_players=(3,), hidden=(4,))
 
-    def train(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+    def train(command: list[str]) -> int:
         assert command[1:5] == ["-m", "training.best_response", "--agent", "random"]
         assert "--coalition" in command
         path.parent.mkdir(parents=True, exist_ok=True)
         save_policy(path, card, random_weights(card))
-        return subprocess.CompletedProcess(command, 0)
+        return 0
 
-    monkeypatch.setattr(subprocess, "run", train)
+    monkeypatch.setattr(trained_responses, "run_to_end", train)
     given = ["random", "--num-players", "3", "--members", "greedy", "--games", "3", "--trained", "5"]
     results = measure(tmp_path / "c", *given)
     assert list(results["conditions"]) == [INDEPENDENT, TRAINED]
@@ -147,7 +146,7 @@ def test_a_trained_coalition_is_a_condition_of_its_own(tmp_path: Path, monkeypat
 def test_a_training_that_fails_or_is_interrupted_ends_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, expected: type[BaseException]
 ) -> None:
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, status))
+    monkeypatch.setattr(trained_responses, "run_to_end", lambda command: status)
     with pytest.raises(expected):
         coalition.main(["random", *SMALL, "--trained", "5", "--out", str(tmp_path / "c")])
     assert not (tmp_path / "c" / "games.csv").exists()
