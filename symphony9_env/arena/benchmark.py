@@ -54,7 +54,7 @@ from symphony9_env.files import write_text
 from symphony9_env.options import EnvOptions, make_options
 from symphony9_env.suggestions import show
 
-PROTOCOL: Final = "symphony9-benchmark/2"
+PROTOCOL: Final = "symphony9-benchmark/3"
 PROG: Final = "python -m evaluation.benchmark"
 OPPONENTS: Final = ("greedy", "planner", "policy")
 GAMES: Final = 240  # against each opponent; every seat as often

@@ -29,7 +29,7 @@ def test_tasks_cover_players_set_ups_ledger_and_discussion() -> None:
 def test_the_row_of_a_named_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--task", "3p", "--agent", "greedy", "--lite", "--out", str(tmp_path / "out")])
     results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert results["protocol"] == "symphony9-benchmark/2"
+    assert results["protocol"] == "symphony9-benchmark/3"
     assert results["score"] == pytest.approx(sum(row["win_rate"] for row in results["against"].values()) / 2)
     assert f"| 3p | greedy | {100 * results['score']:.1f} % |" in capsys.readouterr().out
 

@@ -148,7 +148,7 @@ def test_the_moves_of_an_agent_of_this_package_are_computed_again(tmp_path: Path
         ({"against": {"greedy": {"win_rate": 1.0, "win_rate_95": [0.9, 1.0]}}}, "against is .*; expected"),
         ({"forfeits": 1}, "forfeits is 1; expected 0"),
         ({"par": 0.25}, r"par is 0\.25; expected 0\.5"),
-        ({"protocol": "symphony9-benchmark/1"}, "protocol is 'symphony9-benchmark/1'; expected 'symphony9-benchmark/2"),
+        ({"protocol": "symphony9-benchmark/1"}, "protocol is 'symphony9-benchmark/1'; expected 'symphony9-benchmark/3"),
         ({"task": "5p"}, "task is '5p'; allowed: 2p, "),
         ({"games": 3}, "games is 3; expected 2 or 240"),
         ({"games": 240}, "line 3 is not game 2|has 4 games"),
@@ -167,6 +167,8 @@ def test_the_moves_of_an_agent_of_this_package_are_computed_again(tmp_path: Path
         ({"agent": "\u202eenim"}, "agent is .*; allowed: .*printable"),
         ({"agent": "m" * 1000}, "agent is .*; allowed: 1 to 120"),
         ({"agent": "planner"}, "agent_fingerprint is .*; allowed: 'planner' for an agent of this name"),
+        ({"agent": "think:50"}, "agent_fingerprint is .*; allowed: 'think:50 policy .*' for an agent of this name"),
+        ({"agent": "search:0"}, "playouts"),
         ({"more": 1}, "'more' is unknown; allowed: "),
     ],
 )
