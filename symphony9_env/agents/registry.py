@@ -149,7 +149,7 @@ def is_process_or_address(name: str) -> bool:
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a name stands for an agent of this package that needs no file, and no agent of somebody's own.
+    """Return whether a name stands for an agent of this package that needs neither a file nor another agent.
 
     >>> is_built_in("planner"), is_built_in("think:50"), is_built_in("think:50@mine"), is_built_in("mine=planner")
     (True, True, False, False)
