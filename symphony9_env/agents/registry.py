@@ -63,7 +63,6 @@ _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
 _SEARCH_NAME: Final = re.compile(
     rf"{SEARCH}(?::(?P<playouts>\d{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>{'|'.join(STRATEGIES)}))?"
 )
-_PLAIN_SEARCH_NAME: Final = re.compile(rf"(?:{SEARCH}|{THINK}):\d{{1,10}}")
 _SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@+])"
 _THINK_NAME: Final = re.compile(
     rf"{THINK}(?::(?P<lines>\d{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?{TEAM_PATTERN}"
@@ -126,7 +125,7 @@ def is_external(name: str) -> bool:
     That is so for `package.module:attribute`, `path/to/file.py:attribute`, `stdio:` and `http:`, with a label or
     without. Registered names and entry points are not external: whoever runs the program has chosen them.
     """
-    text = _split_label(name)[1]
+    text = split_label(name)[1]
     if text.startswith((_STDIO, *_HTTP)):
         return True
     if re.match(_THINK_PREFIX, text):
@@ -148,24 +147,6 @@ def is_process_or_address(name: str) -> bool:
     return _find_innermost(name).startswith((_STDIO, *_HTTP))
 
 
-def is_built_in(name: str) -> bool:
-    """Return whether a name stands for an agent of this package that needs neither a file nor another agent.
-
-    >>> is_built_in("planner"), is_built_in("think:50"), is_built_in("think:50@mine"), is_built_in("mine=planner")
-    (True, True, False, False)
-    """
-    return name in BUILT_IN or bool(_PLAIN_SEARCH_NAME.fullmatch(name))
-
-
-def strip_label(name: str) -> str:
-    """Return a name without its label.
-
-    >>> strip_label("mine=planner"), strip_label("planner")
-    ('planner', 'planner')
-    """
-    return _split_label(name)[1]
-
-
 def is_registered(name: str) -> bool:
     """Return whether a name was added by `register`, also as the rivals of `think`: other programs don't know it."""
     return _find_innermost(name) in _registered
@@ -173,14 +154,14 @@ def is_registered(name: str) -> bool:
 
 def _find_innermost(name: str) -> str:
     """Return the agent that a name stands for; of a policy that thinks, the agent that its rivals play as."""
-    text = strip_label(name)
+    text = split_label(name)[1]
     found = _THINK_NAME.fullmatch(text) if re.match(_THINK_PREFIX, text) else None
     return _find_innermost(found["rivals"]) if found and found["rivals"] else text
 
 
 def find_policy_files(name: str) -> list[str]:
     """Return the paths of the saved policies that a name makes `make` read; none if it stands for something else."""
-    text = strip_label(name)
+    text = split_label(name)[1]
     if re.match(_THINK_PREFIX, text):
         found = _THINK_NAME.fullmatch(text)
         guide = [found["policy"]] if found and found["policy"] else []
@@ -224,7 +205,7 @@ def make(
         return PolicyAgent.load(name, chosen)
     if not isinstance(name, str):
         return _adapt(name, getattr(name, "__name__", type(name).__name__), chosen)
-    label, text = _split_label(name)
+    label, text = split_label(name)
     if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
     if re.match(_THINK_PREFIX, text):
@@ -240,7 +221,7 @@ def make(
     return agent
 
 
-def _split_label(text: str) -> tuple[str | None, str]:
+def split_label(text: str) -> tuple[str | None, str]:
     """Return the label, if there is one, and the name behind it. A file with a `=` in its path has no label."""
     found = _LABEL.fullmatch(text)
     if found is None or os.path.exists(text):
