@@ -53,7 +53,8 @@ TESTS_latest := tests/envs
 INSTALL_lowest := ".[eval]" pytest hypothesis hatchling
 TESTS_lowest := tests/envs tests/test_batched.py tests/rules tests/agents tests/records
 
-.PHONY: install test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
+# The environments of the integrations are installed by `install-integrations`, and else when they are first tested.
+.PHONY: install install-integrations test browser check lint lint-js lint-workflows types tests test-integrations test-extras test-lowest \
   compatibility fuzz build train policies golden docs leaderboard figures clean
 .DEFAULT_GOAL := test
 
@@ -90,6 +91,7 @@ types:
 tests:
 	$(BIN)/python -m pytest
 
+install-integrations: $(ENVIRONMENTS:%=$(VENV)-%/.installed)
 test-integrations: $(ENVIRONMENTS:%=test-in-%)
 test-lowest: test-in-lowest
 
