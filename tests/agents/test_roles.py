@@ -15,7 +15,7 @@ from symphony9_env.agents.think import ThinkAgent
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rewards import REWARDS, compute_rewards
 from symphony9_env.rules.state import NUM_BOARDS, SELL_LAST, game_at
-from tests.scenarios import at_concert, bids, deal, set_state
+from tests.scenarios import deal, set_state
 
 SELL_8, PASS = number("sell 8"), number("pass")
 
@@ -116,17 +116,6 @@ def test_seats_that_do_not_exist_and_teams_without_rivals_are_refused(kind: str)
     with pytest.raises(ValueError, match="a team of all 3 players always wins"):
         agents.make(f"{kind}+012", seed=1).check_players(3)
     agents.make(f"{kind}+012", seed=1).check_players(4)
-
-
-@pytest.mark.parametrize("name", ["search:60+013", "search:60+23@0:planner", "think:60+03", "think:30+23@0:policy"])
-def test_closed_hands_of_fellow_members_are_guessed_and_not_read(name: str) -> None:
-    """Seat 3 bids last; the members of its team have closed their hands."""
-    choices = set()
-    for amount in (0, 4, 8):
-        env = at_concert(cubes={3: {"handel": 3}, 0: {"bach": 2}}, budget=[0, 2, 2, 2, 2, 0])
-        bids(env, amount, amount, amount)
-        choices.add(agents.make(name, seed=2).choose(env))
-    assert len(choices) == 1
 
 
 def test_only_the_named_seat_is_simulated_as_the_known_agent() -> None:

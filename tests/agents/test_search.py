@@ -10,7 +10,7 @@ from symphony9_env.actions import NAMES
 from symphony9_env.agents import search_tree
 from symphony9_env.agents.search import SearchAgent
 from symphony9_env.rules.state import SELL_LAST, game_at
-from tests.scenarios import at_concert, bids, deal, set_state
+from tests.scenarios import at_concert, deal, set_state
 
 
 def test_the_last_decision_is_optimal() -> None:
@@ -33,16 +33,6 @@ def test_a_single_choice_is_not_searched() -> None:
     game_at(env.states).furniture[:] = 0
     set_state(env)
     assert NAMES[agents.make("search:1000000", seed=1).choose(env)] == "bid 0"
-
-
-def test_closed_hands_of_rivals_are_guessed_and_not_read() -> None:
-    """The last to bid makes the same decision whatever the others hold in their hands."""
-    choices = set()
-    for amount in (0, 4, 8):
-        env = at_concert(cubes={3: {"handel": 3}, 0: {"bach": 2}}, budget=[0, 2, 2, 2, 2, 0])
-        bids(env, amount, amount, amount)
-        choices.add(agents.make("search:60", seed=2).choose(env))
-    assert len(choices) == 1
 
 
 def test_a_search_with_a_known_rival_strategy_can_be_made_and_plays() -> None:

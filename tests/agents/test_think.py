@@ -16,7 +16,7 @@ from symphony9_env.agents.packing import pack_network
 from symphony9_env.agents.think import ThinkAgent, ThinkSettings
 from symphony9_env.rules.state import SELL_LAST, game_at
 from tests.agents.test_protocol import random_weights
-from tests.scenarios import at_concert, bids, deal, set_state
+from tests.scenarios import at_concert, deal, set_state
 
 CARDS = [
     Card(num_players=(2, 3, 4), hidden=(), ledger=True),
@@ -97,16 +97,6 @@ def test_a_single_choice_needs_no_lines() -> None:
     assert isinstance(agent, ThinkAgent)
     assert NAMES[agent.choose(env)] == "bid 0"
     assert agent.analyze(env.states, 0).num_lines.tolist() == [0]
-
-
-@pytest.mark.parametrize("name", ["think:60", "think:60@planner", "think:60@policy", "think:10@search:5"])
-def test_closed_hands_of_rivals_are_guessed_and_not_read(name: str) -> None:
-    choices = set()
-    for amount in (0, 4, 8):
-        env = at_concert(cubes={3: {"handel": 3}, 0: {"bach": 2}}, budget=[0, 2, 2, 2, 2, 0])
-        bids(env, amount, amount, amount)
-        choices.add(agents.make(name, seed=2).choose(env))
-    assert len(choices) == 1
 
 
 def test_most_lines_are_spent_on_the_best_candidates() -> None:
