@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from evaluation import exploit
-from evaluation.think_variants import TimedAgent
 from symphony9_env.agents import registry
 from symphony9_env.arena import benchmark, tournament
 from symphony9_env.arena.game_players import AgentRecipe, TournamentPlayer, make_player
@@ -25,25 +23,13 @@ from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from symphony9_env.processes import count_cores
 from tests.agents.test_external import LOWEST, write_script
+from tests.arena.commands import COMMANDS, fix_circumstances, read_folder, run_in
 from tests.arena.test_benchmark_deals import SPY
 
 ROOT = Path(__file__).parent.parent.parent
-GIVEN = ["--agents", "random,greedy,planner", "--num-players", "2", "--games", "60", "--records", "3", "--out", "t"]
+RANDOM = ["--agents", "random", "--num-players", "2"]
 SECONDS = 120.0  # to wait for anything
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-
-
-def play_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str, given: list[str] = GIVEN) -> Path:
-    """Play a tournament in a folder of its own, always with the same `--out`."""
-    folder.mkdir(exist_ok=True)
-    monkeypatch.chdir(folder)
-    tournament.main([*given, *more])
-    return folder / "t"
-
-
-def read_folder(folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
@@ -56,75 +42,60 @@ def wait_for(condition: Callable[[], Any]) -> None:
 # The same results.
 
 
-def test_a_tournament_is_the_same_to_the_last_byte_with_any_number_of_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def losses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Kill the workers that get the second and the fourth chunk of games, while they play; return their numbers."""
+    chunks: list[int] = []
+    killed: list[int] = []
+    send = ProcessPool.send
+
+    def send_and_kill(self: ProcessPool, worker: int, games: Any) -> None:
+        send(self, worker, games)
+        chunks.append(worker)
+        if len(chunks) in (2, 4):
+            self._processes[worker].send_signal(signal.SIGKILL)
+            killed.append(worker)
+
+    monkeypatch.setattr(ProcessPool, "send", send_and_kill)
+    return killed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_results_are_the_same_with_any_number_of_workers(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two, three = (
-        read_folder(play_in(tmp_path / count, monkeypatch, "--workers", count)) for count in ("1", "2", "3")
-    )
-    assert {"results.json", "games.csv", "tournament.json", "report.html", "records/game-2.json"} <= set(one)
-    assert one == two == three
-
-
-@pytest.mark.usefixtures("short_evaluations")
-def test_an_evaluation_is_the_same_to_the_last_byte_with_any_number_of_workers(tmp_path: Path) -> None:
-    given = ["--task", "2p-full", "--agent", "search:4", "--lite", "--salt", "00ff", "--out"]
-    for count in ("1", "2"):
-        benchmark.main([*given, str(tmp_path / count), "--workers", count])
-    assert read_folder(tmp_path / "1") == read_folder(tmp_path / "2")
-
-
-def test_a_best_response_is_the_same_with_any_number_of_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """But for the times of decisions, which are measured."""
-    monkeypatch.setattr(TimedAgent, "milliseconds", lambda timed: 1.0)
-    given = ["--agent", "random", "--responses", "greedy,planner", "--num-players", "2", "--trial-games", "8"]
-    for count in ("1", "2"):
-        (tmp_path / count).mkdir()
-        monkeypatch.chdir(tmp_path / count)
-        exploit.main([*given, "--games", "8", "--out", "e", "--workers", count])
-    assert read_folder(tmp_path / "1") == read_folder(tmp_path / "2")
-
-
-def test_a_tournament_continues_with_another_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = read_folder(play_in(tmp_path / "whole", monkeypatch, "--workers", "1"))
-    for count, games in (("2", "18"), ("1", "30"), ("3", "60")):
-        continued = play_in(tmp_path / "continued", monkeypatch, "--workers", count, "--games", games)
-    assert (continued / "games.csv").read_bytes() == whole["games.csv"]
-
-
-# Losses.
-
-
-class KillingTournament(tournament.Tournament):
-    """Kills one of its workers after each of the first games that it saves."""
-
-    num_kills = 0
-
-    def save(self, first: int, results: list[Any]) -> None:
-        super().save(first, results)
-        assert isinstance(self.pool, ProcessPool)
-        if self.num_kills < 3:
-            os.kill(self.pool._processes[self.num_kills % 2].pid, signal.SIGKILL)
-            self.num_kills += 1
+    fix_circumstances(monkeypatch)
+    one, three = (run_in(tmp_path / count, monkeypatch, command, "--workers", count) for count in ("1", "3"))
+    assert one
+    assert one == three
 
 
 @needs_signals
+@pytest.mark.parametrize("command", COMMANDS)
 def test_workers_that_are_killed_are_replaced_and_their_games_played_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    losses: list[int],
 ) -> None:
-    whole = read_folder(play_in(tmp_path / "whole", monkeypatch, "--workers", "1"))
-    recipes = tournament.list_recipes(["random", "greedy", "planner"], seed=0)
-    with (
-        ProcessPool(2) as pool,
-        KillingTournament(recipes, Variant(num_players=2), str(tmp_path / "t"), seed=0, pool=pool) as killing,
-    ):
-        killing.play(60)
-        assert killing.num_kills == 3
+    fix_circumstances(monkeypatch)
+    whole = run_in(tmp_path / "whole", monkeypatch, command, "--workers", "1")
+    capsys.readouterr()
+    assert run_in(tmp_path / "lost", monkeypatch, command, "--workers", "2") == whole
+    assert len(losses) == 2
     lost = "a worker was lost (killed by SIGKILL); its games are played again\n"
-    assert 1 <= capsys.readouterr().err.count(lost) <= 3  # those that are killed when nothing is left are not missed
-    assert (tmp_path / "t" / "games.csv").read_bytes() == whole["games.csv"]
+    assert capsys.readouterr().err.count(lost) == 2
+
+
+def test_a_tournament_continues_with_another_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_in(tmp_path / "whole", monkeypatch, "tournament", "--workers", "1")
+    for count, games in (("2", "18"), ("1", "30"), ("3", "60")):
+        continued = run_in(tmp_path / "continued", monkeypatch, "tournament", "--workers", count, "--games", games)
+    assert continued["games.csv"] == whole["games.csv"]
+
+
+# Losses again and again.
 
 
 SUICIDAL = """
@@ -229,13 +200,9 @@ def test_a_signal_stops_the_tournament_and_its_workers(
     assert "report.html" in output
     kept = (tmp_path / "t" / "games.csv").read_text().splitlines()
     games = str(len(kept) // 2)
-    straight = play_in(
-        tmp_path / "straight", monkeypatch, "--workers", "1", "--games", games, "--agent", agent, given=RANDOM
-    )
-    assert (straight / "games.csv").read_text().splitlines()[: len(kept)] == kept
-
-
-RANDOM = ["--agents", "random", "--num-players", "2", "--out", "t"]
+    monkeypatch.chdir(tmp_path)
+    tournament.main([*RANDOM, "--workers", "1", "--games", games, "--agent", agent, "--out", "straight"])
+    assert (tmp_path / "straight" / "games.csv").read_text().splitlines()[: len(kept)] == kept
 
 
 @needs_proc
@@ -253,12 +220,15 @@ def test_when_the_program_is_killed_its_workers_and_their_agents_end(tmp_path: P
 def test_every_worker_has_an_agent_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"import os\nopen(os.path.join({str(tmp_path)!r}, f'pid-{{os.getpid()}}'), 'w').close()\n" + LOWEST
     agent = f"own={write_script(tmp_path, text)}"
-    given = [*RANDOM, "--games", "16", "--agent", agent]
-    one = play_in(tmp_path / "one", monkeypatch, given=given)  # one worker, because it is a process
-    assert len(list(tmp_path.glob("pid-*"))) == 1
-    two = play_in(tmp_path / "two", monkeypatch, "--workers", "2", given=given)
-    assert len(list(tmp_path.glob("pid-*"))) == 3
-    assert read_folder(one) == read_folder(two)
+    found = []
+    for more, num_processes in (([], 1), (["--workers", "2"], 3)):  # one worker by default, because it is a process
+        folder = tmp_path / str(num_processes)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        tournament.main([*RANDOM, "--games", "16", "--agent", agent, *more, "--out", "t"])
+        assert len(list(tmp_path.glob("pid-*"))) == num_processes
+        found.append(read_folder(folder / "t"))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
@@ -395,5 +365,5 @@ def test_an_agent_that_was_registered_in_this_program_plays_in_this_process(
 def test_a_cluster_needs_an_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "symphony9_env.arena.cluster", raising=False)
-    assert run("tournament", lambda: tournament.main([*GIVEN, "--address", "127.0.0.1:1"])) == 2
+    assert run("tournament", lambda: tournament.main([*RANDOM, "--address", "127.0.0.1:1", "--out", "t"])) == 2
     assert capsys.readouterr().err == 'tournament: ray is not installed; pip install "symphony9-env[cluster]"\n'

@@ -106,15 +106,6 @@ def test_the_command_writes_results_and_a_report_and_continues(
     assert (tmp_path / "parts" / "games.csv").read_bytes() == (tmp_path / "whole" / "games.csv").read_bytes()
 
 
-def test_the_results_are_the_same_with_any_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for count in ("1", "2"):
-        (tmp_path / count).mkdir()
-        monkeypatch.chdir(tmp_path / count)
-        coalition.main(["greedy", *SMALL, "--out", "c", "--workers", count])
-    for name in ("results.json", "report.html", "games.csv", "tournament.json"):
-        assert (tmp_path / "1" / "c" / name).read_bytes() == (tmp_path / "2" / "c" / name).read_bytes()
-
-
 def test_a_coalition_wins_more_often_than_independent_players(tmp_path: Path) -> None:
     """Of 60 games on other deals, the policy won 47 % against three of `search:100`, and 3 % if they combined."""
     results = measure(tmp_path, "policy", "--num-players", "4", "--members", "search:60", "--games", "24")

@@ -1,4 +1,4 @@
-"""Tournaments and the benchmark on a Ray cluster of two nodes, which loses one."""
+"""The evaluations on a Ray cluster, and a tournament on one of two nodes, which loses one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ray.cluster_utils import Cluster
 
 from symphony9_env.arena import benchmark, tournament
 from symphony9_env.arguments import run
+from tests.arena.commands import fix_circumstances, run_in
 from tests.integrations.clusters import SECONDS, make_cluster, wait_for
 
 ROOT = Path(__file__).parent.parent.parent
@@ -110,6 +111,16 @@ def test_an_evaluation_on_a_cluster_is_the_same_as_without(
     benchmark.main([*given, str(tmp_path / "there"), "--address", cluster.address])
     for file in ("results.json", "games.jsonl"):
         assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore")  # of Ray itself
+@pytest.mark.parametrize("command", ["gate", "exploit", "coalition"])
+def test_the_other_commands_on_a_cluster_are_the_same_as_without(
+    command: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fix_circumstances(monkeypatch)
+    here = run_in(tmp_path / "here", monkeypatch, command, "--workers", "1")
+    assert run_in(tmp_path / "there", monkeypatch, command, "--address", cluster.address) == here
 
 
 @pytest.mark.filterwarnings("ignore")  # of Ray itself
