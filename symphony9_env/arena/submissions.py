@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from symphony9_env import agents
 from symphony9_env.agents.external import MAX_ANSWERS, MAX_TIMEOUT
-from symphony9_env.agents.registry import BUILT_IN, SEARCH, SHIPPED, THINK
+from symphony9_env.agents.registry import SHIPPED, find_policy_files, is_built_in, is_external, split_label
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark import AGENT_SEED, SALT_BYTES
@@ -40,7 +40,6 @@ SAMPLE: Final = 72  # games that are played again: all of a short evaluation, a 
 KINDS: Final = ("scripted", "search", "learned", "language model", "other")
 RECOMPUTED: Final = (*STRATEGIES, SHIPPED)  # agents of this package whose moves are cheap to compute again
 
-_SEARCHER: Final = re.compile(rf"(?:{SEARCH}|{THINK}):\d+")  # agents of this package, beside BUILT_IN
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _MAX_NAME: Final = 60
 _SALT: Final = re.compile(f"[0-9a-f]{{{2 * SALT_BYTES}}}")
@@ -267,15 +266,23 @@ def _make_error(file: Path, found: dict[str, Any], name: str, allowed: str) -> V
 
 
 def _check_agent(evaluation: FinishedEvaluation, file: Path) -> None:
-    """Raise a ValueError if an agent has the name of one of this package but is another one."""
+    """Raise a ValueError if an agent has the name of one of this package but is another one.
+
+    What takes more than this package, such as a file to think with, is not opened: it may be anything.
+    """
     results = evaluation.results
-    if results["agent"] in BUILT_IN or _SEARCHER.fullmatch(results["agent"]):
-        try:
-            own = agents.make(results["agent"], seed=AGENT_SEED).fingerprint(evaluation.options.num_players)
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from None
-        if results["agent_fingerprint"] != own:
-            raise _make_error(file, results, "agent_fingerprint", f"{own!r} for an agent of this name; label another")
+    name = split_label(results["agent"])[1]
+    if not is_built_in(name):
+        return
+    if is_external(name) or find_policy_files(name):
+        allowed = "names of this package for agents of this package alone; label one that needs a file or a program"
+        raise _make_error(file, results, "agent", allowed)
+    try:
+        own = agents.make(results["agent"], seed=AGENT_SEED).fingerprint(evaluation.options.num_players)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    if results["agent_fingerprint"] != own:
+        raise _make_error(file, results, "agent_fingerprint", f"{own!r} for an agent of this name; label another")
 
 
 def _check_deals(evaluation: FinishedEvaluation, file: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from symphony9_env import agents
 from symphony9_env.arena import submissions
 from symphony9_env.arena.benchmark import summarise
 from symphony9_env.arena.benchmark_games import GameOutcome, derive_key, schedule_game
@@ -178,6 +179,57 @@ def test_changed_results_are_refused(folder: Path, changes: Json, reason: str) -
         read_submission(folder)
     assert "results.json" in str(refused.value) or "games.jsonl" in str(refused.value)
     assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *agents.names(),
+        *("search:7", "search:7@planner", "search:7+01", "search+01@0:greedy", "search@planner"),
+        *("think:7", "think:7@policy", "think@search:7@planner", "think:7+01", "think+01@0:level:3"),
+        *("think:7@think:9@random", "mine=think:7@policy"),
+    ],
+)
+def test_the_name_of_an_agent_of_this_package_is_for_it_alone(folder: Path, name: str) -> None:
+    change_json(folder / "results.json", {"agent": name})
+    with pytest.raises(ValueError, match=r"agent_fingerprint is .*; allowed: .* for an agent of this name"):
+        read_submission(folder)
+    own = agents.make(name, seed=0).fingerprint(2)
+    change_json(folder / "results.json", {"agent_fingerprint": own})
+    assert read_submission(folder).evaluation.results["agent"] == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("think:7:FILE.safetensors", "think:7:FILE.safetensors@policy", "think:FILE.safetensors", "think:7@FILE"),
+        *("think:7@stdio:touch FILE", "think:7@FILE.py:decide", "think:7@mine=stdio:touch FILE", "search:7@FILE.py:f"),
+        *("think:7@think:7:FILE.safetensors@policy", "level:FILE.safetensors", "think:7@http://localhost:1/FILE"),
+        "mine=think:7:FILE.safetensors",
+    ],
+)
+def test_a_name_of_this_package_with_something_from_outside_is_refused_unopened(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    opened = tmp_path / "a"
+    (tmp_path / "a.py").write_text(f"open({str(opened)!r}, 'w')\ndef decide(message): pass\n")
+    change_json(folder / "results.json", {"agent": name.replace("FILE", str(opened))})
+    with pytest.raises(ValueError, match=r"results\.json: agent is .*; allowed: .*label one that needs a file"):
+        read_submission(folder)
+    assert not opened.exists()
+
+
+@pytest.mark.parametrize("name", ["think:7@nobody", "search:7@nobody", "think:", "level:11", "search:7+0", "think+99"])
+def test_a_name_like_those_of_this_package_without_such_an_agent_is_refused(folder: Path, name: str) -> None:
+    change_json(folder / "results.json", {"agent": name})
+    with pytest.raises(ValueError, match=r"results\.json: (unknown )?agent '"):
+        read_submission(folder)
+
+
+@pytest.mark.parametrize("name", ["thinker", "searching", "my-policy", "levels", "think.v2", "research:7", "policy 2"])
+def test_other_names_are_free(folder: Path, name: str) -> None:
+    change_json(folder / "results.json", {"agent": name})
+    assert read_submission(folder).evaluation.results["agent"] == name
 
 
 def test_another_salt_is_refused(folder: Path) -> None:
