@@ -23,6 +23,7 @@ from symphony9_env.arena.results import Results
 MAX_BARS: Final = 16  # more pairs than that are not readable; then only those next to each other in the ratings remain
 CYCLIC_COLOUR: Final = "#D55E00"
 CHANCE_COLOUR: Final = "#bbbbbb"
+UNCLEAR_COLOUR: Final = "#999999"
 SOURCE_COLOURS: Final = dict(
     zip(POINTS, (*TILE_COLOURS, *(OTHER_SOURCE_COLOURS[name] for name in POINTS[len(TILE_COLOURS) :])), strict=True)
 )
@@ -31,6 +32,11 @@ SOURCE_COLOURS: Final = dict(
 def name_quantity(name: str) -> str:
     """Return the name of a quantity as a person reads it."""
     return name.replace("_", " ")
+
+
+def label_quantity(name: str) -> str:
+    """Return the name of a quantity as the axis of a figure shows it."""
+    return f"points: {name_quantity(name)}" if name in POINTS else name_quantity(name)
 
 
 def draw_nash(figure: Figure, axes: Any, results: Results) -> None:
@@ -84,7 +90,10 @@ def draw_deciding(figure: Figure, axes: Any, results: Results) -> None:
     """Draw the margin of winners, and the difference between pairs of agents, as bars that are stacked by source."""
     winners = results["deciding"]["winners"]
     bars = [("winners\nminus others", {name: one["lead"] for name, one in winners["points"].items()})]
-    bars += [(f"{shorten(first)}\nminus {shorten(second)}", points) for first, second, points in list_pairs(results)]
+    for first, second, pair in list_pairs(results):
+        sign = 1 if pair["agent"] == first else -1
+        differences = {source: sign * one["difference"] for source, one in pair["points"].items()}
+        bars.append((f"{shorten(first)}\nminus {shorten(second)}", differences))
     bars.reverse()
     figure.set_size_inches(8, 1.9 + 0.55 * len(bars))
     ends = np.zeros((2, len(bars)))
@@ -106,19 +115,18 @@ def draw_deciding(figure: Figure, axes: Any, results: Results) -> None:
     figure.legend(loc="outside lower center", ncols=5)
 
 
-def list_pairs(results: Results) -> list[tuple[str, str, dict[str, float]]]:
-    """Return the pairs to draw, the higher rated agent first, with the difference of their points by source."""
+def list_pairs(results: Results) -> list[tuple[str, str, PairDecidingResult]]:
+    """Return the pairs to draw, with their names: the higher rated agent first."""
     order = rank_agents(results)
-    found = {(pair["agent"], pair["against"]): pair["points"] for pair in results["deciding"]["pairs"]}
-    near = 1 if len(found) > MAX_BARS else len(order)
-    listed = []
-    for place, name in enumerate(order):
-        for rival in order[place + 1 : place + 1 + near]:
-            for pair, sign in (((name, rival), 1), ((rival, name), -1)):
-                if pair in found:
-                    points = {source: sign * one["difference"] for source, one in found[pair].items()}
-                    listed.append((name, rival, points))
-    return listed
+    pairs = results["deciding"]["pairs"]
+    found = {frozenset((pair["agent"], pair["against"])): pair for pair in pairs}
+    near = 1 if len(pairs) > MAX_BARS else len(order)
+    return [
+        (name, rival, found[both])
+        for place, name in enumerate(order)
+        for rival in order[place + 1 : place + 1 + near]
+        if (both := frozenset((name, rival))) in found
+    ]
 
 
 def rank_quantities(one: DecidingResult | PairDecidingResult) -> list[tuple[str, QuantityResult]]:
@@ -137,8 +145,34 @@ def draw_associations(figure: Figure, axes: Any, results: Results) -> None:
         axes.plot([0.5, one["more_is_ahead"]], [line, line], color=CHANCE_COLOUR, linewidth=2)
         axes.plot(one["more_is_ahead"], line, "o" if name in POINTS else "D", color=shade)
     axes.axvline(0.5, color=TEXT_COLOUR, linestyle="--", linewidth=1)
-    labels = [f"points: {name_quantity(name)}" if name in POINTS else name_quantity(name) for name, _ in rows]
-    axes.set_yticks(range(len(rows)), labels)
+    axes.set_yticks(range(len(rows)), [label_quantity(name) for name, _ in rows])
     axes.xaxis.set_major_formatter(as_percent)
     axes.set_xlabel("how often the player with more is the winner")
     axes.grid(axis="x", color="#dddddd", linewidth=0.7)
+
+
+def is_clear(one: QuantityResult) -> bool:
+    """Return whether those who end ahead have more or less of a quantity by more than luck explains."""
+    low, high = one.get("lead_95", (0.0, 0.0))
+    return low > 0 or high < 0
+
+
+def draw_pair_associations(figure: Figure, axes: Any, results: Results) -> None:
+    """Draw a heat map of how often, in each pair of agents, the one with more of a quantity ends ahead."""
+    pairs = list_pairs(results)
+    quantities = [name for name, _ in rank_quantities(results["deciding"]["winners"])][::-1]
+    cells = np.full((len(pairs), len(quantities)), np.nan)
+    for row, (_, _, pair) in enumerate(pairs):
+        found = {**pair["points"], **pair["other"]}
+        for column, one in enumerate(found[name] for name in quantities):
+            if "more_is_ahead" in one:
+                share, is_sure = one["more_is_ahead"], is_clear(one)
+                cells[row, column] = share if is_sure else np.nan
+                shade = ("white" if abs(share - 0.5) > 0.3 else TEXT_COLOUR) if is_sure else UNCLEAR_COLOUR
+                axes.text(column, row, f"{100 * share:.0f}", ha="center", va="center", color=shade)
+    figure.set_size_inches(8.5, 2.2 + 0.42 * len(pairs))
+    axes.imshow(cells, cmap="RdBu", vmin=0, vmax=1, aspect="auto")
+    axes.set_xticks(range(len(quantities)), map(label_quantity, quantities), rotation=45, ha="right")
+    axes.set_yticks(range(len(pairs)), [f"{shorten(name)}\nand {shorten(rival)}" for name, rival, _ in pairs])
+    axes.set_xlabel("how often the one with more ends ahead, in per cent")
+    axes.spines[:].set_visible(False)

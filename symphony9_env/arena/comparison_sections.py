@@ -25,6 +25,9 @@ def list_comparisons(results: Results) -> list[Section]:
         sections.append(("What decides games", figure, _caption_deciding(results)))
         figure = render_svg(drawings.draw_associations, results)
         sections.append(("What goes with winning", figure, _caption_associations(results)))
+        if any(pair["meetings"] for _, _, pair in drawings.list_pairs(results)):
+            figure = render_svg(drawings.draw_pair_associations, results)
+            sections.append(("What goes with ending ahead", figure, _caption_pair_associations(results)))
     return sections
 
 
@@ -68,10 +71,18 @@ def _caption_deciding(results: Results) -> str:
         "reaches to the left the second, and the diamond is the sum. "
         f"Winners are {winners['margin']:.1f} points ahead of another player on average"
     )
-    if "margin_share" not in winners["points"][best]:
-        return text + "."
-    share = format_percent(winners["points"][best]["margin_share"])
-    return text + f"; {share} of it comes from {drawings.name_quantity(best)}."
+    if "margin_share" in winners["points"][best]:
+        share = format_percent(winners["points"][best]["margin_share"])
+        text += f"; {share} of it comes from {drawings.name_quantity(best)}"
+    return f"{text}.{_say_which_pairs(results)}"
+
+
+def _say_which_pairs(results: Results) -> str:
+    """Return a sentence if there are too many pairs to draw them all; it begins with a space."""
+    drawn, there = len(drawings.list_pairs(results)), len(results["deciding"]["pairs"])
+    if drawn == there:
+        return ""
+    return f" Of {there} pairs, the {drawn} next to each other in the ratings are drawn; results.json has them all."
 
 
 def _caption_associations(results: Results) -> str:
@@ -84,3 +95,11 @@ def _caption_associations(results: Results) -> str:
         return text
     name, one = max(rows, key=lambda row: abs(row[1]["more_is_ahead"] - 0.5))
     return text + f" The farthest from it is {drawings.name_quantity(name)}: {format_percent(one['more_is_ahead'])}."
+
+
+def _caption_pair_associations(results: Results) -> str:
+    return (
+        "Each row is a pair of agents, and each number says how often, if the two differ in something, the one with "
+        "more of it ends ahead. Blue: having more goes with ending ahead; red: with ending behind; grey numbers on "
+        f"white may be luck. As above, these are associations.{_say_which_pairs(results)}"
+    )
