@@ -13,7 +13,7 @@ most likely, as if they were normal,
     LLR = N / 2 * log((v + (mean - h0)^2) / (v + (mean - h1)^2)),
 
 where v is the variance of the N margins around their mean. Only the first two moments matter in large samples
-(docs/evaluation.md derives it). In small ones v could be far too small, so it begins with imagined deals of a large
+(docs/statistics.md derives it). In small ones v could be far too small, so it begins with imagined deals of a large
 variance, and nothing is decided before the eighth deal.
 """
 
