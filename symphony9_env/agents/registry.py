@@ -70,7 +70,6 @@ _THINK_NAME: Final = re.compile(
 )
 _THINK_PREFIX: Final = rf"{THINK}(?![^:@+])"
 _LEVEL_PREFIX: Final = "level(?![^:])"
-_BUILT_IN: Final = re.compile(rf"(?:{'|'.join(BUILT_IN)}|(?:{SEARCH}|{THINK}|level)[:@+].*)", re.S)
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
 
@@ -118,15 +117,6 @@ def register(name: str, factory: Factory) -> None:
     if not callable(factory):
         raise ValueError(f"factory={factory!r}; allowed: a function of a message, or one of seed= that makes an Agent")
     _registered[name] = factory
-
-
-def is_built_in(name: str) -> bool:
-    """Return whether a name is written as those of this package's agents are, whether there is such an agent or not.
-
-    >>> is_built_in("think:96@policy"), is_built_in("level:99"), is_built_in("my_agent.py:think")
-    (True, True, False)
-    """
-    return bool(_BUILT_IN.fullmatch(name))
 
 
 def is_external(name: str) -> bool:

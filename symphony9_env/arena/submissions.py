@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from symphony9_env import agents
 from symphony9_env.agents.external import MAX_ANSWERS, MAX_TIMEOUT
-from symphony9_env.agents.registry import SHIPPED, find_policy_files, is_built_in, is_external, split_label
+from symphony9_env.agents.registry import BUILT_IN, SEARCH, SHIPPED, THINK, find_policy_files, is_external, split_label
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark import AGENT_SEED, SALT_BYTES
@@ -40,6 +40,8 @@ SAMPLE: Final = 72  # games that are played again: all of a short evaluation, a 
 KINDS: Final = ("scripted", "search", "learned", "language model", "other")
 RECOMPUTED: Final = (*STRATEGIES, SHIPPED)  # agents of this package whose moves are cheap to compute again
 
+# How the names of this package's agents are written, whether there is such an agent or not.
+_OWN: Final = re.compile(rf"{'|'.join(BUILT_IN)}|(?:{SEARCH}|{THINK}|level)[:@+].*", re.S)
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _MAX_NAME: Final = 60
 _SALT: Final = re.compile(f"[0-9a-f]{{{2 * SALT_BYTES}}}")
@@ -272,7 +274,7 @@ def _check_agent(evaluation: FinishedEvaluation, file: Path) -> None:
     """
     results = evaluation.results
     name = split_label(results["agent"])[1]
-    if not is_built_in(name):
+    if not _OWN.fullmatch(name):
         return
     if is_external(name) or find_policy_files(name):
         allowed = "names of this package for agents of this package alone; label one that needs a file or a program"
