@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyspiel
+import torch
 from open_spiel.python import rl_environment
 from open_spiel.python.algorithms import ismcts, mcts
 from open_spiel.python.pytorch.policy_gradient import PolicyGradient
@@ -72,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> list[float]:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
+    torch.set_num_threads(1)
     game = pyspiel.load_game("python_symphony9", {"players": args.players, "deals": 1000})
     env, learners = learn(game, args.episodes, args.seed)
     print(f"learned from {args.episodes} games")

@@ -1,4 +1,4 @@
-"""PPO in one file: self-play of all seats, with PyTorch and `BatchedGames` and nothing else. Copy it and change it.
+"""PPO in one file: self-play of all seats, with PyTorch and the games of this package only. Copy it and change it.
 
     pip install ".[train]"
     python examples/ppo_single_file.py --minutes 10

@@ -88,7 +88,10 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
-    ray.init("local", num_cpus=max(args.runners, 1), include_dashboard=False, logging_level=logging.ERROR)
+    torch.set_num_threads(1)  # here, where the learner is; the runners are told by a variable
+    environment = {"env_vars": {"OMP_NUM_THREADS": "1"}}
+    cores = max(args.runners, 1)
+    ray.init("local", num_cpus=cores, include_dashboard=False, logging_level=logging.ERROR, runtime_env=environment)
     algorithm = make_config(args.num_players, args.runners, args.seed).build_algo()
     steps = 0
     while steps < args.steps:

@@ -42,7 +42,7 @@ CONTENTS: Final[dict[str, type]] = {
     "optimizer": dict,
     "reference": dict,  # the slow copy of the policy; empty without one
     "pool": dict,
-    "workers": tuple,  # of each worker its games and random state
+    "workers": tuple,  # of each worker its games and random state; on a cluster they may be fewer than the settings say
 }
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ def parse_checkpoint(data: bytes, path: Path) -> Checkpoint:
         settings = parse_settings_json(state["settings"], "its settings")
         counters = Counters.model_validate(json.loads(state["counters"]))
         check_rows(counters.rows, settings)
-        if len(state["workers"]) != settings.workers:
+        if not 1 <= len(state["workers"]) <= (settings.workers or 0):
             raise ValueError(f"invalid: has {len(state['workers'])} workers; its settings say {settings.workers}")
     except ValidationError as error:
         first = error.errors()[0]

@@ -131,6 +131,10 @@ class Keeper:
         """Note how the run has ended: what went wrong, or the evaluations, the steps saved, and whether it stopped."""
         self._problem, self._outcome = problem, outcome or None
 
+    def close(self) -> None:
+        """Close the log, which is written here."""
+        self._run.close()
+
     def result(self) -> tuple[str | None, tuple[Any, ...] | None]:
         """Return what `end` was told."""
         return self._problem, self._outcome
@@ -178,29 +182,27 @@ def run_worker(task: dict[str, Any]) -> None:
     problem, _ = ray.get(keeper.result.remote())
     if problem is not None:  # the workers were started again after an error that another try can't mend
         return
-    context = ray.train.get_context()
-    settings = parse_settings_json(task["settings"], "the settings")
-    settings = settings.model_copy(update={"workers": context.get_world_size()})
     try:
-        _train(settings, keeper, context.get_world_rank())
+        _train(parse_settings_json(task["settings"], "the settings"), keeper)
     except ValueError as error:
         ray.get(keeper.end.remote(str(error)))
         raise
 
 
-def _train(settings: Settings, keeper: Any, rank: int) -> None:
+def _train(settings: Settings, keeper: Any) -> None:
+    """Train with the workers that there are; the settings keep the number that is wanted, for when machines join."""
     limit_threads(settings)
-    run = RemoteRun(keeper) if rank == 0 else None
-    group = Group() if settings.workers == 1 else DistributedGroup()
-    if run is not None:
-        run.announce(f"training with {settings.workers} workers")
-    trainer = Trainer(settings, group, run, choose_device(settings, rank))
+    group = Group() if ray.train.get_context().get_world_size() == 1 else DistributedGroup()
+    run = RemoteRun(keeper) if group.rank == 0 else None
+    trainer = Trainer(settings, group, run, choose_device(settings, group.rank))
     try:
         data = ray.get(keeper.read_checkpoint.remote())
+        if data is not None:
+            trainer.restore(parse_checkpoint(data, Path("checkpoint.pt")))
+        if run is not None:
+            run.announce(f"training with {group.size} of {settings.workers} workers from step {trainer.num_timesteps}")
         if data is None:
             trainer.start()
-        else:
-            trainer.restore(parse_checkpoint(data, Path("checkpoint.pt")))
         trainer.train()
     finally:
         trainer.close()
@@ -230,7 +232,10 @@ def train_on_cluster(
         ray.get(keeper.should_stop.remote())  # it is there
         trainer = make_trainer(settings, keeper, storage)
         with signals:
-            failure = _watch(trainer, keeper, LocalRun(settings, folder, signals))
+            try:
+                failure = _watch(trainer, keeper, LocalRun(settings, folder, signals))
+            finally:
+                ray.get(keeper.close.remote())
         failed, outcome = ray.get(keeper.result.remote())
     if failed is not None or outcome is None:
         reason = failed or str(failure).strip().splitlines()[-1]

@@ -34,6 +34,7 @@ Sizes = Annotated[tuple[LayerSize, ...], Field(max_length=8)]
 REWARD_OPTIONS: Final = ("reward", "shaping")
 MAX_FILE_BYTES: Final = 16_384  # of a settings file
 MAX_BRACKETS: Final = 100  # opening ones in YAML: the parser takes very long for deep nesting
+MAX_WORKERS: Final = 10_000  # so that no mistyped number and no invalid checkpoint starts more processes
 GAME_DEFAULTS: Final = {"ledger": True}  # where training has another default than the environment
 
 
@@ -107,7 +108,12 @@ class PpoSettings(Section):
     n_epochs: Positive = Field(1, description="epochs over the rollout per update")
     learning_rate: float = Field(8e-4, gt=0, le=1, description="learning rate at the start")
     learning_rate_end: float = Field(5e-5, gt=0, le=1, description="learning rate at the end")
-    ent_coef: float = Field(0.01, ge=0, le=1, description="entropy coefficient of the loss at the start")
+    ent_coef: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="entropy coefficient of the loss at the start; useful with imperfect information: 0.05 to 0.2",
+    )
     ent_coef_end: float = Field(0.002, ge=0, le=1, description="entropy coefficient at the end")
     gamma: Fraction = Field(1.0, description="discount factor")
     gae_lambda: Fraction = Field(0.95, description="lambda of generalised advantage estimation")
@@ -118,11 +124,16 @@ class PpoSettings(Section):
         None, gt=0, description="end an update after an epoch with 1.5 times this KL divergence; null: never"
     )
     kl_coef: float = Field(
-        0.0, ge=0, description="coefficient of the reverse KL divergence from a slow copy of the policy"
+        0.0,
+        ge=0,
+        description="coefficient of the reverse KL divergence from a slow copy of the policy; "
+        "useful with imperfect information: 0.025 to 0.2",
     )
     kl_decay: Fraction = Field(0.99, description="decay of the slow copy's moving average of the weights, per update")
     precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="numbers of the matrix products in updates; bfloat16 needs a processor made for it"
+        "float32",
+        description="numbers of the matrix products in updates; bfloat16 needs a processor made for it, "
+        "and does without the fused layers",
     )
 
 
@@ -183,8 +194,10 @@ class Settings(Section):
 
     total_steps: Positive = Field(2_000_000, description="steps (decisions of the learner) to train for")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="seed of the run")
-    workers: Positive | None = Field(
-        None, description="processes that train together, each with its own games; null: one for each core"
+    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] | None = Field(
+        None,
+        description="processes that train together, each with its own games; null: one for each core; "
+        "on a cluster the most that train, and null: as many as Ray counts CPUs, or GPUs",
     )
     num_threads: Positive = Field(
         1, description="threads of PyTorch in each worker; only one thread gives reproducible results"

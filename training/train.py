@@ -3,7 +3,7 @@
     python -m training.train --config configs/quick.yaml
     python -m training.train --config configs/standard.yaml --out runs/two game.num_players=2 seed=3 workers=1
     python -m training.train --resume runs/two
-    python -m training.train --config configs/standard.yaml --out runs/wide --address HOST:6379 workers=64
+    python -m training.train --config configs/standard.yaml --out runs/wide --address HOST:6379 workers=8
     python -m training.train --list
 
 The settings are those of `training/config.py`; `--list` shows them. A config contains the settings that differ from
@@ -23,7 +23,7 @@ from typing import Final
 from symphony9_env import files
 from symphony9_env.arguments import Parser, import_command, run
 from training.checkpoints import Checkpoint, read_checkpoint, resume, use_previous
-from training.config import Settings, list_settings, load_settings
+from training.config import MAX_WORKERS, Settings, list_settings, load_settings
 from training.progress import format_results
 from training.run import LocalRun, Outcome, RunFolder, check_log
 from training.stopping import StopSignals
@@ -109,8 +109,8 @@ def read_workers(chosen: Namespace) -> int | None:
     if not chosen.overrides:
         return None
     count = chosen.overrides[-1].removeprefix(WORKERS)
-    if not count.isdecimal() or int(count) < 1:
-        raise ValueError(f"{WORKERS}{count}; allowed: a whole number from 1 up")
+    if not count.isdecimal() or not 1 <= int(count) <= MAX_WORKERS:
+        raise ValueError(f"{WORKERS}{count}; allowed: a whole number from 1 to {MAX_WORKERS}")
     return int(count)
 
 

@@ -15,10 +15,10 @@ SECONDS = 120.0  # to wait for anything
 
 
 @contextmanager
-def make_cluster() -> Iterator[Cluster]:
+def make_cluster(num_cpus: int = 1) -> Iterator[Cluster]:
     from ray.cluster_utils import Cluster  # pytest imports this module also where Ray is not installed
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": num_cpus, "include_dashboard": False})
     try:
         yield cluster
     finally:

@@ -1,8 +1,9 @@
-"""Training on a Ray cluster of two nodes, which loses one, gets another, and loses the driver."""
+"""Training on a Ray cluster that loses one of two nodes, gets another, loses the driver, and then all workers."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from symphony9_env.arena.matches import win_rate_against
 from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.integrations.clusters import SECONDS, make_cluster, wait_for
+from tests.training.runs import FakeWandb
 from training import train
 from training.checkpoints import read_checkpoint
 from training.run import RunFolder
@@ -62,52 +64,81 @@ def saved_steps(folder: RunFolder) -> int:
     return read_checkpoint(paths[0]).counters.num_timesteps if paths else -1
 
 
-def num_starts(folder: RunFolder, workers: int) -> int:
-    return (folder.path / "said.txt").read_text().count(f"training with {workers} worker")
+def starts(folder: RunFolder) -> list[tuple[int, int]]:
+    """How many of the two workers began or went on, and at which step, each time that Ray started them."""
+    said = (folder.path / "said.txt").read_text()
+    return [(int(number), int(step)) for number, step in re.findall(r"with (\d) of 2 workers from step (\d+)", said)]
 
 
-def test_training_survives_the_loss_of_a_node_and_of_the_driver(tmp_path: Path) -> None:
+def wait_for_start(folder: RunFolder, known: int, workers: int, running: subprocess.Popen[str]) -> int:
+    """Wait until that many workers go on, after the starts that are known, and have saved; return where they began."""
+    wait_for(lambda: workers in [number for number, _ in starts(folder)[known:]], running)
+    begun = dict(starts(folder)[known:])[workers]
+    wait_for(lambda: saved_steps(folder) > begun + 2000, running)
+    return begun
+
+
+def count_saved_workers(folder: RunFolder) -> tuple[int, int | None]:
+    """How many workers the last checkpoint is of, and how many are wanted."""
+    checkpoint = read_checkpoint(folder.checkpoint if folder.checkpoint.exists() else folder.previous)
+    return len(checkpoint.state["workers"]), checkpoint.settings.workers
+
+
+def test_training_survives_the_loss_of_nodes_and_of_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "tiny.yaml"
-    config.write_text(yaml.safe_dump(TINY))
+    config.write_text(yaml.safe_dump({**TINY, "wandb": "symphony"}))
+    fake = FakeWandb(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     folder = RunFolder(tmp_path / "run")
     with make_cluster() as cluster:
-        lose_a_node(cluster, folder, config)
-    after = saved_steps(folder)
-    with make_cluster() as cluster:
-        running = start(cluster, folder, "--resume", str(folder.path))
-        try:
-            wait_for(lambda: num_starts(folder, 1) == 2 and saved_steps(folder) > after + 2000, running)
-            running.send_signal(signal.SIGINT)
-            assert running.wait(SECONDS) == 130
-        finally:
-            running.kill()
-            running.wait()
+        lose_a_node_and_the_driver(cluster, folder, config)
+    with make_cluster(num_cpus=0) as cluster:
+        resume_and_lose_all_workers(cluster, folder)
     said = (folder.path / "said.txt").read_text()
     assert f"python -m training.train --resume {folder.path}" in said
     assert "Traceback" not in said
     rows = [line.split(",")[0] for line in folder.progress.read_text().splitlines()[1:]]
     assert len(set(rows)) == len(rows) > 2
+    assert [name for name, *_ in fake.calls() if name != "log"] == ["init", "init", "finish"]
+    assert fake.calls()[-1] == ["finish"]
     player = agents.make(folder.last, seed=1)
     assert 0 <= win_rate_against(player, agents.make("random", seed=2), Variant(num_players=3), 6, 1).value <= 1
 
 
-def lose_a_node(cluster: Cluster, folder: RunFolder, config: Path) -> None:
+def lose_a_node_and_the_driver(cluster: Cluster, folder: RunFolder, config: Path) -> None:
     """Start a run on a cluster that loses a node and gets another, and kill the driver."""
     node = cluster.add_node(num_cpus=1)
     running = start(cluster, folder, "--config", str(config), "--out", str(folder.path))
     try:
+        assert wait_for_start(folder, 0, 2, running) == 0
         # A node is lost: training goes on with one worker, from the last checkpoint.
-        wait_for(lambda: num_starts(folder, 2) == 1 and saved_steps(folder) > 0, running)
-        before = saved_steps(folder)
+        known, saved = len(starts(folder)), saved_steps(folder)
         cluster.remove_node(node, allow_graceful=False)
-        wait_for(lambda: num_starts(folder, 1) == 1, running)
-        assert saved_steps(folder) >= before
-        wait_for(lambda: saved_steps(folder) > before + 2000, running)
+        assert wait_for_start(folder, known, 1, running) >= saved
+        assert count_saved_workers(folder) == (1, 2)
         # Another joins: both train.
+        known, saved = len(starts(folder)), saved_steps(folder)
         cluster.add_node(num_cpus=1)
-        wait_for(lambda: num_starts(folder, 2) == 2, running)
-        after = saved_steps(folder)
-        wait_for(lambda: saved_steps(folder) > after + 2000, running)
+        assert wait_for_start(folder, known, 2, running) >= saved
+    finally:
+        running.kill()
+        running.wait()
+
+
+def resume_and_lose_all_workers(cluster: Cluster, folder: RunFolder) -> None:
+    """Resume the run on a cluster that has room for one worker; it loses that node and gets another."""
+    known, saved = len(starts(folder)), saved_steps(folder)
+    node = cluster.add_node(num_cpus=1)
+    running = start(cluster, folder, "--resume", str(folder.path))
+    try:
+        assert wait_for_start(folder, known, 1, running) == saved
+        assert count_saved_workers(folder) == (1, 2)
+        known, saved = len(starts(folder)), saved_steps(folder)
+        cluster.remove_node(node, allow_graceful=False)
+        cluster.add_node(num_cpus=1)
+        assert wait_for_start(folder, known, 1, running) >= saved
+        running.send_signal(signal.SIGINT)
+        assert running.wait(SECONDS) == 130
     finally:
         running.kill()
         running.wait()

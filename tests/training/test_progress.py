@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -19,7 +18,7 @@ from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.figures import STYLE
 from symphony9_env.arena.matches import play_against
 from symphony9_env.arguments import run
-from tests.training.runs import SHORT, TINY, settings
+from tests.training.runs import SHORT, TINY, FakeWandb, settings
 from training import run as training_run
 from training import train
 from training.group import Group
@@ -76,40 +75,23 @@ def test_ctrl_c_in_the_first_seconds_prints_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-WANDB = """
-calls = []
-
-class Run:
-    def log(self, values, step):
-        calls.append(("log", dict(values), step))
-
-    def finish(self):
-        calls.append(("finish",))
-
-def init(**options):
-    calls.append(("init", options))
-    return Run()
-"""
-
-
 def test_the_log_also_goes_to_weights_and_biases_if_the_settings_name_a_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "wandb.py").write_text(WANDB)
+    fake = FakeWandb(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "wandb", raising=False)
     folder = RunFolder(tmp_path / "run")
     train.train(settings(**SHORT, wandb="symphony"), folder)
-    calls: list[Any] = sys.modules["wandb"].calls
     del sys.modules["wandb"]
-    begin, *logged, end = calls
+    begin, *logged, end = fake.calls()
     options = begin[1]
     assert (options["project"], options["name"], options["dir"]) == ("symphony", "run", str(folder.path))
     assert options["config"]["ppo"]["n_envs"] == 16
     names = [(step, "win_rate/random" in values, "train/loss" in values) for _, values, step in logged]
     assert names == [(0, True, False), (256, False, True), (512, False, True), (512, True, False)]
     assert {"train/explained_variance", "train/learning_rate", "train/approx_kl"} <= set(logged[1][1])
-    assert end == ("finish",)
+    assert end == ["finish"]
 
 
 def test_a_project_of_weights_and_biases_needs_it_installed(

@@ -8,12 +8,12 @@ import pytest
 
 from symphony9_env import agents
 from training import train
+from training.checkpoints import read_checkpoint
 from training.config import load_settings
 
 CONFIGS = Path(__file__).parent.parent.parent / "configs"
 SHORT = (
     "total_steps=512",
-    "workers=1",
     "ppo.n_envs=8",
     "ppo.n_steps=32",
     "ppo.batch_size=64",
@@ -26,7 +26,9 @@ SHORT = (
 @pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_every_configuration_trains_a_policy_that_plays(path: Path, tmp_path: Path) -> None:
     settings = load_settings(path)
-    train.main(["--config", str(path), "--out", str(tmp_path / "run"), *SHORT])
+    alone = [] if settings.workers else ["workers=1"]
+    train.main(["--config", str(path), "--out", str(tmp_path / "run"), *SHORT, *alone])
+    assert len(read_checkpoint(tmp_path / "run" / "checkpoint.pt").state["workers"]) == settings.workers or 1
     card, _ = agents.load_policy(tmp_path / "run" / "last.safetensors")
     assert card.num_players == (settings.game.num_players,)
     assert card.hidden == settings.network.hidden

@@ -168,8 +168,9 @@ def test_bad_input_is_one_line(straight: RunFolder, tmp_path: Path, capsys: pyte
         (["--resume", str(tmp_path / "foreign")], "not a checkpoint in the format"),
         (["--resume", str(straight.path), "seed=3"], "cannot be combined with"),
         (["--resume", str(straight.path), "--out", str(tmp_path)], "cannot be combined with"),
-        (["--resume", str(straight.path), "workers=0"], "workers=0; allowed: a whole number from 1 up"),
-        (["--resume", str(straight.path), "workers=many"], "workers=many; allowed: a whole number from 1 up"),
+        (["--resume", str(straight.path), "workers=0"], "workers=0; allowed: a whole number from 1 to 10000"),
+        (["--resume", str(straight.path), "workers=many"], "workers=many; allowed: a whole number from 1 to 10000"),
+        (["--resume", str(straight.path), "workers=10001"], "workers=10001; allowed: a whole number from 1 to 10000"),
     ):
         assert run("train", lambda given=given: train.main(given)) == 2  # type: ignore[misc]
         error = capsys.readouterr().err

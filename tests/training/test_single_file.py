@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from symphony9_env import BatchedGames
@@ -59,5 +60,27 @@ def test_advantages_follow_each_seat_s_own_decisions() -> None:
         assert abs(float(advantages[step, game]) - advantage) < 1e-4
 
 
-def test_a_short_run() -> None:
-    assert 0 <= example.main(["--minutes", "0.05", "--num-players", "2", "--games", "20"]) <= 1
+def test_a_short_run_changes_the_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "weights.pt"
+    won = example.main(["--minutes", "0.05", "--num-players", "2", "--games", "20", "--out", str(out)])
+    assert f"wins against greedy: {won:.0%} of 20 games; par 50%" in capsys.readouterr().out
+    torch.manual_seed(0)
+    games = BatchedGames(1, num_players=2)
+    before = example.Network(games.observation.shape[1], games.action_mask.shape[1]).state_dict()
+    for name, after in torch.load(out).items():
+        assert torch.isfinite(after).all()
+        assert not torch.equal(after, before[name])
+
+
+def test_it_learns_to_beat_random_players() -> None:
+    """From 131,000 decisions. The threshold is two standard errors of 400 games above par."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    settings = example.Settings(num_players=2, num_games=64, batch_size=512)
+    games = BatchedGames(settings.num_games, num_players=2, seed=0)
+    games.set_shaping(settings.shaping)
+    network = example.Network(games.observation.shape[1], games.action_mask.shape[1])
+    optimizer = torch.optim.Adam(network.parameters(), settings.learning_rate, eps=1e-5)
+    for _ in range(16):
+        example.update(network, optimizer, example.collect(games, network, settings.num_steps), settings)
+    assert example.evaluate(network, 2, "random", 400, seed=9_000_000) > 0.55

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,9 +27,11 @@ from symphony9_env.processes import count_cores
 from tests.training.runs import SHORT, TINY, same, settings, steps
 from training import train, workers
 from training.checkpoints import read_checkpoint
+from training.config import Settings
 from training.group import DistributedGroup, Group
 from training.ppo import SelfPlayPPO
-from training.run import LocalRun, RunFolder
+from training.run import LocalRun, Outcome, RunFolder
+from training.stopping import StopSignals
 from training.trainer import Trainer
 
 ROOT = Path(__file__).parent.parent.parent
@@ -189,6 +192,28 @@ def test_a_run_resumes_with_another_number_of_workers(double: RunFolder, tmp_pat
     assert [one for one, _ in new.state["pool"]["snapshots"]] == [256]
     assert steps(folder) == ["0.0", "512.0"]
     assert not same(folder.last, before.last)
+
+
+def test_a_run_that_has_lost_workers_wants_as_many_as_before_when_it_resumes_on_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster, settings that say 64 are trained by one worker while there is room for no more."""
+    chosen, folder = settings(**SHORT, **PLAIN, workers=64), RunFolder(tmp_path / "run")
+    trainer = Trainer(chosen, Group(), LocalRun(chosen, folder, StopSignals()))
+    trainer.start()
+    trainer.train()
+    checkpoint = read_checkpoint(folder.checkpoint)
+    assert (len(checkpoint.state["workers"]), checkpoint.settings.workers) == (1, 64)
+    wanted: list[int | None] = []
+
+    def train_on_cluster(_address: str, chosen: Settings, *_: Any) -> Outcome:
+        wanted.append(chosen.workers)
+        return Outcome(chosen, checkpoint.counters.rows, 512, stopped=False)
+
+    monkeypatch.setitem(sys.modules, "training.cluster", SimpleNamespace(train_on_cluster=train_on_cluster))
+    for number in ([], ["workers=8"]):
+        train.main(["--resume", str(folder.path), "--address", "here:6379", *number])
+    assert wanted == [64, 8]
 
 
 def test_averages_that_round_are_not_taken_again_after_resuming(
