@@ -28,7 +28,7 @@ def test_every_configuration_trains_a_policy_that_plays(path: Path, tmp_path: Pa
     settings = load_settings(path)
     alone = [] if settings.workers else ["workers=1"]
     train.main(["--config", str(path), "--out", str(tmp_path / "run"), *SHORT, *alone])
-    assert len(read_checkpoint(tmp_path / "run" / "checkpoint.pt").state["workers"]) == settings.workers or 1
+    assert len(read_checkpoint(tmp_path / "run" / "checkpoint.pt").state["workers"]) == (settings.workers or 1)
     card, _ = agents.load_policy(tmp_path / "run" / "last.safetensors")
     assert card.num_players == (settings.game.num_players,)
     assert card.hidden == settings.network.hidden
