@@ -20,7 +20,7 @@ def test_every_table_has_its_place_in_the_docs(name: str) -> None:
 def test_a_table_has_a_line_for_each_match_and_a_column_for_each_number_of_players(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(strength_tables, "GAMES", {"scripted": 12, "search": 4, "think": 4, "exploit": 4})
+    monkeypatch.setattr(strength_tables, "GAMES", {"scripted": 12, "search": 4, "think": 4})
     table = strength_tables.format_matches((("planner", "random"), ("search:2", "greedy")), (2, 3), tmp_path)
     head, _, first, second = table.splitlines()
     assert head == "| | 2 players (par 50) | 3 players (par 33.3) |"

@@ -36,8 +36,10 @@ EXPLOIT_SEED: Final = 261_000_000
 SEARCH: Final = "search:800"
 LINES: Final = 350  # of `think` by default, which takes no longer than SEARCH
 FEW_LINES: Final = 96
-GAMES: Final = {"scripted": 1000, "search": 400, "think": 400, "exploit": 400}
-EXPLOITED: Final = ("greedy", "investor", "planner", "eccentric", "policy")
+GAMES: Final = {"scripted": 1000, "search": 400, "think": 400}
+EXPLOITED: Final = (*STRATEGIES, "policy", SEARCH, f"think:{LINES}")
+EXPLOIT_GAMES: Final = {"trial-games": 80, "games": 400}
+EXPLOIT_GAMES_IF_SLOW: Final = {"trial-games": 20, "games": 100}  # against agents that simulate games themselves
 
 # The rows of each table: the agent that plays alone, and its opponents.
 POLICY_MATCHES: Final = (*(("policy", name) for name in STRATEGIES), ("policy", SEARCH))
@@ -115,15 +117,16 @@ def format_exploitability(counts: Sequence[int], folder: Path) -> str:
 def find_response(agent: str, num_players: int, folder: Path) -> dict[str, Any]:
     """Return the results of `evaluation.exploit` for an agent."""
     out = folder / f"{num_players}p-exploit-{name_folder(agent)}"
-    given = {"agent": agent, "num-players": num_players, "games": GAMES["exploit"], "seed": EXPLOIT_SEED, "out": out}
+    numbers = EXPLOIT_GAMES_IF_SLOW if ":" in agent else EXPLOIT_GAMES
+    given = {"agent": agent, "num-players": num_players, **numbers, "seed": EXPLOIT_SEED, "out": out}
     exploit.main([text for name, value in given.items() for text in (f"--{name}", str(value))])
     found: dict[str, Any] = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return found
 
 
 def format_response(result: dict[str, Any]) -> str:
-    """Return the best response and its win rate."""
-    return f"`{result['response']}`: {format_estimate(result)}"
+    """Return the best response, its win rate and the number of games."""
+    return f"`{result['response']}`: {format_result(result)}"
 
 
 TABLES: Final[dict[str, tuple[str, Callable[[Sequence[int], Path], str]]]] = {
