@@ -63,14 +63,15 @@ def play(learner: IPPO, num_players: int, seed: int) -> bool:
     """Play a game against random agents; return whether the policy wins."""
     env = gymnasium.make("symphony9_env:Symphony9-v0", num_players=num_players, opponents="random")
     observation, info = env.reset(seed=seed)
-    reward, terminated = 0.0, False
+    reward: Any = 0
+    terminated = False
     while not terminated:
         # All seats share one network. It expects them all, and decides for each by itself.
         seen = dict.fromkeys(learner.agent_ids, observation[None])
         masks = convert_masks(dict.fromkeys(learner.agent_ids, info))
         actions, *_ = learner.get_action(seen, infos=masks)
         observation, reward, terminated, _, info = env.step(int(actions[learner.agent_ids[0]].item()))
-    return float(reward) > 0
+    return bool(reward > 0)
 
 
 def main(argv: Sequence[str] | None = None) -> TrainingResult:

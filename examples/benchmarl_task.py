@@ -97,13 +97,15 @@ def play(policy: Any, num_players: int, seed: int) -> bool:
     """Play a game against random agents; return whether the policy wins."""
     env = gymnasium.make("symphony9_env:Symphony9-v0", num_players=num_players, opponents="random")
     observation, info = env.reset(seed=seed)
-    reward, terminated = 0.0, False
+    reward: Any = 0
+    terminated = False
     while not terminated:
-        seen = {"observation": torch.from_numpy(observation), "action_mask": torch.from_numpy(info["action_mask"]).bool()}
-        group = TensorDict(seen).expand(num_players)  # the policy expects all seats, and decides for each by itself
+        mask = torch.from_numpy(info["action_mask"]).bool()
+        seen = TensorDict({"observation": torch.from_numpy(observation), "action_mask": mask})
+        group = seen.expand(num_players)  # the policy expects all seats, and decides for each by itself
         action = policy(TensorDict({"player": group}))["player", "action"][0].item()
         observation, reward, terminated, _, info = env.step(action)
-    return float(reward) > 0
+    return bool(reward > 0)
 
 
 def evaluate(experiment: Experiment, num_players: int, games: int, seed: int) -> float:

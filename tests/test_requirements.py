@@ -25,7 +25,7 @@ def test_an_unknown_extra_is_refused(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_lower_bounds_are_versions_that_are_tested() -> None:
-    """The pins of constraints/lowest.txt, or of an extra that `make test-lowest` does not install, those of its check."""
+    """Those of constraints/lowest.txt, or where it has none, the versions with which the extra is checked."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lowest = constraints.read_pins(ROOT / "constraints" / "lowest.txt")
     extras = {name: needs for name, needs in project["optional-dependencies"].items() if name != "dev"}

@@ -4,8 +4,8 @@
 
 Every check runs in a process of its own in the first of these virtual environments in which its library is installed.
 A check is one function, decorated with `client`; it raises an error if something does not work, and returns what does.
-Checks that run no example are also tests: tests/integrations/test_compatibility.py. A second table says why environments
-are apart: the comments of constraints/NAME.txt.
+Checks that run no example are also tests: tests/integrations/test_compatibility.py. A second table says why
+environments are apart: the comments of constraints/NAME.txt.
 """
 
 from __future__ import annotations
