@@ -8,15 +8,16 @@ the beginning of the second and later games. The two classes below correct both.
 the action of the seat to decide counts; the others have a mask of ones.
 
 IPPO does not store the masks and learns from probabilities without them, so don't expect it to learn well: see
-docs/integrations.md.
+docs/integrations.md. The policy then plays one seat against random agents.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import torch
 from agilerl.algorithms import IPPO
@@ -25,6 +26,11 @@ from agilerl.vector.dummy_vec_env import PzDummyVecEnv
 from pettingzoo.utils import BaseParallelWrapper
 
 from symphony9_env import symphony9_v0
+
+
+class TrainingResult(NamedTuple):
+    learner: IPPO
+    win_rate: float  # of one seat against random agents, with actions sampled from the policy
 
 
 class ListMasks(BaseParallelWrapper[Any, Any, Any]):
@@ -53,10 +59,26 @@ def convert_masks(infos: dict[str, Any]) -> dict[str, Any]:
     return {agent: {"action_mask": info["action_mask"].tolist()} for agent, info in infos.items()}
 
 
-def main(argv: Sequence[str] | None = None) -> IPPO:
+def play(learner: IPPO, num_players: int, seed: int) -> bool:
+    """Play a game against random agents; return whether the policy wins."""
+    env = gymnasium.make("symphony9_env:Symphony9-v0", num_players=num_players, opponents="random")
+    observation, info = env.reset(seed=seed)
+    reward: Any = 0
+    terminated = False
+    while not terminated:
+        # All seats share one network. It expects them all, and decides for each by itself.
+        seen = dict.fromkeys(learner.agent_ids, observation[None])
+        masks = convert_masks(dict.fromkeys(learner.agent_ids, info))
+        actions, *_ = learner.get_action(seen, infos=masks)
+        observation, reward, terminated, _, info = env.step(int(actions[learner.agent_ids[0]].item()))
+    return bool(reward > 0)
+
+
+def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="AgileRL's IPPO on all seats of Symphony No. 9.")
     parser.add_argument("--steps", type=int, default=20_000, help="decisions to train on (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
+    parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
@@ -77,7 +99,9 @@ def main(argv: Sequence[str] | None = None) -> IPPO:
         env, "symphony9_v0", "IPPO", [learner], max_steps=args.steps, evo_steps=args.steps, verbose=False
     )
     print(f"IPPO: trained on {learner.steps} decisions")
-    return learner
+    win_rate = sum(play(learner, args.num_players, args.seed + game) for game in range(args.games)) / args.games
+    print(f"wins against random: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
+    return TrainingResult(learner, win_rate)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
     pip install . agilerl peft      # in its own environment: AgileRL 2.58 needs pettingzoo < 1.27
     python examples/agilerl_ppo.py --steps 200000
+    python examples/agilerl_ppo.py --use-gae       # what AgileRL does by default, and why not to
 
 AgileRL takes the masks from the infos of the batched vector environment. Two settings matter here, where the only
 reward comes at the end of a game:
 
 - `use_gae=False`: AgileRL's generalized advantages end a game one decision too early, so that only the last decision
-  would be rewarded, and with the value of the next game. Its returns without them are right.
+  would be rewarded, and with the value of the next game. Its returns without them are right. `--use-gae` shows the
+  difference.
 - `evo_steps`: AgileRL begins new games in all environments after this many decisions.
 """
 
@@ -31,7 +33,6 @@ SETTINGS: dict[str, Any] = {
     "batch_size": 512,
     "lr": 1e-3,
     "learn_step": 2048,
-    "rollout_buffer_config": {"use_gae": False},
     "gamma": 1.0,  # episodes are finite, and the only reward comes at the end
     "ent_coef": 0.003,
 }
@@ -42,8 +43,10 @@ class TrainingResult(NamedTuple):
     win_rate: float  # against the same opponents, with actions sampled from the policy
 
 
-def train(env: Any, steps: int) -> PPO:
-    learner = PPO(env.single_observation_space, env.single_action_space, num_envs=env.num_envs, **SETTINGS)
+def train(env: Any, steps: int, use_gae: bool) -> PPO:
+    buffer = {"use_gae": use_gae}
+    spaces = env.single_observation_space, env.single_action_space
+    learner = PPO(*spaces, num_envs=env.num_envs, rollout_buffer_config=buffer, **SETTINGS)
     train_on_policy(env, "Symphony9-v0", "PPO", [learner], max_steps=steps, evo_steps=steps, verbose=False)
     return learner
 
@@ -66,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument("--games", type=int, default=1000, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--use-gae", action="store_true", help="use AgileRL's generalized advantages")
     args = parser.parse_args(argv)
 
     torch.set_num_threads(1)
@@ -74,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> TrainingResult:
     make_env = functools.partial(gymnasium.make_vec, "symphony9_env:Symphony9-v0", num_players=args.num_players)
     env = make_env(num_envs=NUM_ENVS)
     env.reset(seed=args.seed)  # AgileRL begins games without a seed
-    learner = train(env, args.steps)
+    learner = train(env, args.steps, args.use_gae)
     win_rate = evaluate(learner, make_env(num_envs=args.games), args.games, args.seed + 2**32)
     print(f"wins against random: {win_rate:.0%} of {args.games} games; par {1 / args.num_players:.0%}")
     return TrainingResult(learner, win_rate)

@@ -5,8 +5,8 @@
 
 This example does not use Tianshou's PettingZooEnv, because Tianshou's on-policy algorithms take a seat's rewards and
 the end of the game only from that seat's own steps. The reward of this game comes at its end, so every seat except the
-last to move would see none. (A DQN with a return horizon longer than any game handles the rewards correctly, but learns
-this game slowly.) The Gymnasium environment adds up the rewards between two decisions of its seat.
+last to move would see none. (A DQN with a return horizon longer than any game handles the rewards correctly.) The
+Gymnasium environment adds up the rewards between two decisions of its seat.
 
 Tianshou's PPO has no action masks, so the actor in this example masks illegal actions itself.
 """

@@ -4,7 +4,8 @@
 
 Every check runs in a process of its own in the first of these virtual environments in which its library is installed.
 A check is one function, decorated with `client`; it raises an error if something does not work, and returns what does.
-A second table says why environments are apart: the comments of constraints/NAME.txt.
+Checks that run no example are also tests: tests/integrations/test_compatibility.py. A second table says why
+environments are apart: the comments of constraints/NAME.txt.
 """
 
 from __future__ import annotations
@@ -39,6 +40,15 @@ class Client(NamedTuple):
 
 
 CLIENTS: Final[list[Client]] = []
+
+# What is no package, so that no check can run it; docs/integrations.md says how it was tried.
+CLEANRL_ROW: Final = (
+    "CleanRL",
+    "e421c2e",
+    "`ppo.py` unmodified; its PettingZoo script with another network",
+    'files to copy; no masks: add `illegal="random"`, or games end at the first illegal action',
+    "copied",
+)
 
 
 def client(name: str, package: str, limits: str = "") -> Callable[[Callable[[], str]], Callable[[], str]]:
@@ -108,6 +118,20 @@ def check_sb3_contrib() -> str:
     return "MaskablePPO (example)"
 
 
+@client(
+    "PettingZoo's SB3 tutorial",
+    "sb3_contrib",
+    "learns to play worse than `random`, because it keeps only the last mover's reward: use `Symphony9VecEnv`",
+)
+def check_sb3_tutorial() -> str:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    from tools.sb3_tutorial import LastMoverEnv, train
+
+    train(DummyVecEnv([LastMoverEnv] * 4), 128, seed=0)
+    return "MaskablePPO on a wrapper that does the same"
+
+
 @client("TorchRL", "torchrl", "waiting seats get a mask of ones in the AEC wrapper")
 def check_torchrl() -> str:
     from torchrl.envs import GymEnv, PettingZooWrapper
@@ -120,24 +144,57 @@ def check_torchrl() -> str:
     return "`PettingZooWrapper` (AEC, parallel), `GymEnv`"
 
 
-@client("Tianshou", "tianshou", "on-policy algorithms on `PettingZooEnv` miss rewards at the end")
+@client("Tianshou", "tianshou")
 def check_tianshou() -> str:
     run_example("tianshou_ppo.py", "--steps", "1024", "--games", "8")
     return "PPO on `Symphony9-v0` (example)"
 
 
+@client("Tianshou PettingZooEnv", "tianshou", "on-policy algorithms miss rewards at the end")
+def check_tianshou_pettingzoo() -> str:
+    """Run what the tutorials of PettingZoo and Tianshou do: a DQN learns one seat, the other plays at random."""
+    from tianshou.algorithm import DQN, MARLRandomDiscreteMaskedOffPolicyAlgorithm, MultiAgentOffPolicyAlgorithm
+    from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+    from tianshou.algorithm.optim import AdamOptimizerFactory
+    from tianshou.data import Collector, VectorReplayBuffer
+    from tianshou.env import DummyVectorEnv
+    from tianshou.env.pettingzoo_env import PettingZooEnv
+    from tianshou.trainer import OffPolicyTrainerParams
+    from tianshou.utils.net.common import Net
+
+    from symphony9_env import symphony9_v0
+
+    envs = DummyVectorEnv([lambda: PettingZooEnv(symphony9_v0.env(num_players=2))] * 2)
+    envs.seed(0)
+    env = PettingZooEnv(symphony9_v0.env(num_players=2))
+    space, actions = env.observation_space["observation"], env.action_space
+    net = Net(state_shape=space.shape, action_shape=actions.n, hidden_sizes=[32])
+    policy = DiscreteQLearningPolicy(model=net, action_space=actions, eps_training=0.1)
+    learner = DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-4), n_step_return_horizon=250, gamma=1.0)
+    opponent = MARLRandomDiscreteMaskedOffPolicyAlgorithm(action_space=actions)
+    algorithm = MultiAgentOffPolicyAlgorithm(algorithms=[opponent, learner], env=env)
+    collector = Collector(algorithm, envs, VectorReplayBuffer(2000, len(envs)), exploration_noise=True)
+    result = algorithm.run_training(
+        OffPolicyTrainerParams(
+            training_collector=collector,
+            max_epochs=1,
+            epoch_num_steps=400,
+            collection_step_num_env_steps=200,
+            batch_size=64,
+            update_step_num_gradient_steps_per_sample=0.02,
+            multi_agent_return_reduction=lambda returns: returns[:, 1],
+            show_progress=False,
+        )
+    )
+    assert result.update_step > 0
+    assert result.train_episode > 0
+    return "`Collector` and DQN for one seat, as in the tutorials"
+
+
 @client("RLlib", "ray")
 def check_rllib() -> str:
-    from symphony9_env.integrations.rllib import Symphony9MultiAgentEnv
-
-    env = Symphony9MultiAgentEnv({"num_players": 3})
-    observations, _ = env.reset(seed=0)
-    for _ in range(50):
-        moves = {agent: int(seen["action_mask"].argmax()) for agent, seen in observations.items()}
-        observations, _, ended, _, _ = env.step(moves)
-        if ended["__all__"]:
-            break
-    return "`MultiAgentEnv`; training in `tests/integrations`"
+    run_example("rllib_selfplay.py", "--steps", "500", "--games", "2")
+    return "`MultiAgentEnv`: PPO by self-play (example)"
 
 
 @client("OpenSpiel", "open_spiel", "C++ bots do not work on Python games")
@@ -187,7 +244,7 @@ def check_supersuit() -> str:
 
 @client("BenchMARL", "benchmarl", "needs TorchRL < 0.12")
 def check_benchmarl() -> str:
-    run_example("benchmarl_task.py", "--frames", "2000")
+    run_example("benchmarl_task.py", "--frames", "2000", "--games", "4")
     return "MAPPO, IPPO, IQL (example)"
 
 
@@ -199,7 +256,7 @@ def check_agilerl() -> str:
 
 @client("AgileRL IPPO", "agilerl", "masks that are arrays raise a ValueError (lists work); its learning ignores masks")
 def check_agilerl_ippo() -> str:
-    run_example("agilerl_ippo.py", "--steps", "512")
+    run_example("agilerl_ippo.py", "--steps", "512", "--games", "2")
     return 'IPPO on `parallel_env(mask="info")` (example)'
 
 
@@ -301,6 +358,8 @@ def make_table(folders: Sequence[Path], names: Sequence[str]) -> str:
         print(f"{chosen.name} {place[1]} ({place[0].name}): {error or 'works'}", flush=True)
         failed = f"**failed**: {error}" if error else chosen.limits
         rows.append((chosen.name, place[1], works, failed, f"`{place[0].name}`"))
+    if not names:
+        rows.append(CLEANRL_ROW)
     return format_rows(HEADER, rows)
 
 

@@ -53,8 +53,8 @@ class LastMoverEnv(gymnasium.Env[Any, Any]):
         return mask
 
 
-def measure(envs: VecEnv, steps: int, seed: int) -> float:
-    """Train with the settings of examples/sb3_plain.py; return the share of games won against `random`."""
+def train(envs: VecEnv, steps: int, seed: int) -> MaskablePPO:
+    """Train with the settings of examples/sb3_plain.py."""
     model = MaskablePPO(
         "MlpPolicy",
         envs,
@@ -68,7 +68,11 @@ def measure(envs: VecEnv, steps: int, seed: int) -> float:
         seed=seed,
         device="cpu",
     )
-    model.learn(steps)
+    return model.learn(steps)
+
+
+def evaluate(model: MaskablePPO, seed: int) -> float:
+    """Return the share of games won against `random`."""
     games = Symphony9VecEnv(NUM_ENVS, num_players=2, opponents="random")
     games.seed(seed + 2**32)
     rewards, _ = evaluate_policy(model, games, GAMES, deterministic=False, return_episode_rewards=True, warn=False)
@@ -84,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     rows = []
     for seed in range(chosen.seeds):
-        tutorial = measure(DummyVecEnv([LastMoverEnv] * NUM_ENVS), chosen.steps, seed)
-        correct = measure(Symphony9VecEnv(NUM_ENVS, num_players=2, opponents="random"), chosen.steps, seed)
-        rows.append((str(seed), f"{tutorial:.1%}", f"{correct:.1%}"))
+        kinds = DummyVecEnv([LastMoverEnv] * NUM_ENVS), Symphony9VecEnv(NUM_ENVS, num_players=2, opponents="random")
+        wins = [evaluate(train(envs, chosen.steps, seed), seed) for envs in kinds]
+        rows.append((str(seed), *(f"{share:.1%}" for share in wins)))
         print(rows[-1], flush=True)
     header = ("seed", "wrapper with the last mover's reward", "Symphony9VecEnv")
     print(format_table(header, rows))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from symphony9_env.envs.checked import CheckedEnv
+from symphony9_env.envs.single import SingleSeatEnv
 from symphony9_env.envs.vector import Symphony9VectorEnv
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -33,10 +34,24 @@ def main_of(example: str, library: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     return module.main
 
 
+def refuse_illegal_moves(step: Any) -> Any:
+    """Return `SingleSeatEnv.step` with a check; the environment would end the game at -1."""
+
+    def checked(env: SingleSeatEnv, action: Any) -> Any:
+        assert env.action_masks()[action], f"action {action} is illegal"
+        return step(env, action)
+
+    return checked
+
+
 def test_benchmarl_task(monkeypatch: pytest.MonkeyPatch) -> None:
     main = main_of("benchmarl_task", "benchmarl", monkeypatch)
-    trained = main(["--algorithms", "mappo,ippo,iql", "--frames", "2000"])
-    assert trained == {"mappo": 2000, "ippo": 2000, "iql": 2000}
+    monkeypatch.setattr(SingleSeatEnv, "step", refuse_illegal_moves(SingleSeatEnv.step))
+    results = main(["--algorithms", "mappo,ippo,iql", "--frames", "2000", "--games", "4"])
+    assert list(results) == ["mappo", "ippo", "iql"]
+    for result in results.values():
+        assert result.frames == 2000
+        assert 0 <= result.win_rate <= 1
 
 
 def test_agilerl_ppo(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +74,10 @@ def test_agilerl_ippo(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"{env.agent_selection} made an illegal move")
 
     monkeypatch.setattr(CheckedEnv, "_end_by_illegal_move", refuse)
-    assert main(["--steps", "512"]).steps == 512  # several games
+    monkeypatch.setattr(SingleSeatEnv, "step", refuse_illegal_moves(SingleSeatEnv.step))
+    result = main(["--steps", "512", "--games", "4"])
+    assert result.learner.steps == 512  # several games
+    assert 0 <= result.win_rate <= 1
 
 
 def test_optuna_search(monkeypatch: pytest.MonkeyPatch) -> None:
