@@ -11,7 +11,8 @@ from importlib import metadata
 import gymnasium
 import pytest
 
-from tools.compatibility import APART_HEADER, CLEANRL_ROW, CLIENTS, HEADER, PAGE, Client, make_apart_table
+from tools.compatibility import APART_HEADER, CLEANRL_ROW, HEADER, PAGE, make_apart_table
+from tools.compatibility_checks import CLIENTS, Client
 from tools.constraints import ROOT, merge_pins
 
 TEXT = PAGE.read_text(encoding="utf-8")
