@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 
 from symphony9_env.agents import registry
 from tests.web.report import LINES
+
+# Shells let background jobs ignore Ctrl-C, and the processes that tests start and stop would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
