@@ -90,8 +90,8 @@ def collect(games: BatchedGames, network: Network, num_steps: int) -> Rollout:
         observation, mask, player = games.observation.copy(), games.action_mask.copy(), games.player.copy()
         action, log_prob, value = network.act(observation, mask)
         games.step(action.numpy())
-        told = torch.from_numpy(observation), torch.from_numpy(mask == 1), action, log_prob, value
-        steps.append((*told, player, games.rewards.copy(), games.terminated.copy()))
+        tensors = torch.from_numpy(observation), torch.from_numpy(mask == 1), action, log_prob, value
+        steps.append((*tensors, player, games.rewards.copy(), games.terminated.copy()))
     parts = [list(part) for part in zip(*steps, strict=True)]
     stacked: list[Any] = [torch.stack(part) for part in parts[:5]] + [np.stack(part) for part in parts[5:]]
     return Rollout(*stacked)
