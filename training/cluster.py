@@ -40,7 +40,7 @@ CODE: Final = [Path(__file__).parent.parent / name for name in ("symphony9_env",
 SIOCGIFADDR: Final = 0x8915  # asks Linux for the address of an interface
 POLL_SECONDS: Final = 0.5  # between two looks at what the workers have to show
 RESIZE_SECONDS: Final = 60.0  # between two looks for machines that have joined the cluster
-PATIENCE_SECONDS: Final = 20.0  # until the user is told that there are no workers yet
+PATIENCE_SECONDS: Final = 20.0  # until a line says that there are no workers yet, and until the next such line
 
 
 _Base: Any = TorchConfig().backend_cls
@@ -285,7 +285,7 @@ def _watch(trainer: TorchTrainer, keeper: Any, local: LocalRun) -> Exception | N
                 notice_time = math.inf
             if time.monotonic() > notice_time:
                 local.announce("waiting for free cores; Ray keeps those of a run that was killed for three minutes")
-                notice_time = math.inf
+                notice_time = time.monotonic() + PATIENCE_SECONDS
     finally:
         local.close()
     return failures[0] if failures else None

@@ -7,8 +7,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from symphony9_env.arguments import run
 from symphony9_env.options import Variant
 from tests.integrations.clusters import SECONDS, make_cluster, wait_for
 from tests.training.runs import FakeWandb
+from training import cluster as training_cluster
 from training import train
 from training.checkpoints import read_checkpoint
 from training.run import RunFolder
@@ -142,6 +145,28 @@ def resume_and_lose_all_workers(cluster: Cluster, folder: RunFolder) -> None:
     finally:
         running.kill()
         running.wait()
+
+
+def test_the_user_is_told_at_least_every_30_seconds_that_there_are_no_workers_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert training_cluster.PATIENCE_SECONDS + training_cluster.POLL_SECONDS <= 30
+    monkeypatch.setattr(training_cluster, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(training_cluster, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr("ray.get", lambda given: given)
+    is_over, lines = threading.Event(), list[str]()
+
+    def announce(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 3:
+            is_over.set()
+
+    trainer: Any = SimpleNamespace(fit=lambda: is_over.wait(SECONDS))
+    keeper = SimpleNamespace(take_messages=SimpleNamespace(remote=list))
+    local: Any = SimpleNamespace(should_stop=lambda: False, announce=announce, close=lambda: None)
+    assert training_cluster._watch(trainer, keeper, local) is None
+    assert len(lines) >= 3
+    assert all(line.startswith("waiting for free cores") for line in lines)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Ray itself
