@@ -70,6 +70,17 @@ def raise_on_termination() -> AbstractContextManager[None]:
     return _raise_at(signal.SIGTERM, signal.SIG_DFL, Terminated)
 
 
+def postpone_signal(number: int, frame: FrameType | None) -> bool:
+    """Repeat a signal a little later if its handler runs in a callback of the compiler; return whether it does.
+
+    Python prints and ignores an exception that is raised there.
+    """
+    is_in_callback = any("llvmlite" in one.f_code.co_filename for one, _ in traceback.walk_stack(frame))
+    if is_in_callback:
+        threading.Timer(RETRY_SECONDS, signal.raise_signal, [number]).start()
+    return is_in_callback
+
+
 @contextmanager
 def _raise_at(signal_number: int, default: Any, exception: type[KeyboardInterrupt]) -> Iterator[None]:
     """Raise an exception at a signal, but not in callbacks of the compiler, which would print and ignore it.
@@ -78,9 +89,7 @@ def _raise_at(signal_number: int, default: Any, exception: type[KeyboardInterrup
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if any("llvmlite" in one.f_code.co_filename for one, _ in traceback.walk_stack(frame)):
-            threading.Timer(RETRY_SECONDS, signal.raise_signal, [number]).start()
-        else:
+        if not postpone_signal(number, frame):
             raise exception
 
     is_ours = threading.current_thread() is threading.main_thread()

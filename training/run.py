@@ -124,6 +124,7 @@ class LocalRun:
             writer.write(values, dict.fromkeys(values, ()), step)
 
     def begin(self, total: int, done: int, unit: str, label: str = "") -> None:
+        self.signals.has_begun = True
         self._display.close()
         self._progress = self._display.enter_context(show_progress(total, done, unit, label))
         self._shown = done

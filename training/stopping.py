@@ -10,14 +10,17 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final, Self
 
-from symphony9_env.arguments import Terminated
+from symphony9_env.arguments import Terminated, postpone_signal
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+EARLY_NOTE: Final = b"\nstopped before the training began\n"
 NOTE: Final = b"\nstopping after this update; a second signal stops at once without saving\n"
 
 
 class StopSignals:
     """Remembers the first signal, so that the run can stop and save between two updates; the second stops it at once.
+
+    Before the run begins, there is nothing to save yet, and the first signal stops it at once.
 
     Signals are handled between `__enter__` and `__exit__`, in the main thread only: Python allows no handlers in
     others, in which Optuna and Ray Tune run their trials. Whoever started the thread decides what a signal does there.
@@ -25,6 +28,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self.has_begun = False  # whether the workers have started and the run shows its progress
         self._is_interruptible = False
         self._handlers: dict[int, Any] = {}
 
@@ -37,12 +41,17 @@ class StopSignals:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
-    def _handle(self, number: int, _frame: FrameType | None) -> None:
-        is_first, self.received = self.received is None, number
-        if self._is_interruptible or not is_first:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        is_early = not self.has_begun and not self._is_interruptible
+        is_last = is_early or self._is_interruptible or self.received is not None
+        if is_last and postpone_signal(number, frame):
+            return
+        self.received = number
+        if is_early or not is_last:
+            with suppress(OSError):  # `print` must not be called from a handler: the signal may have interrupted it
+                os.write(2, EARLY_NOTE if is_early else NOTE)
+        if is_last:
             self.stop()
-        with suppress(OSError):
-            os.write(2, NOTE)  # `print` must not be called from a handler: the signal may have interrupted it
 
     def stop(self) -> None:
         """Raise the exception that ends the program after the signal received."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 
 from symphony9_env.agents import Card
 from symphony9_env.arguments import Terminated, run
-from tests.training.runs import SHORT, TINY, resume, same, settings, steps
+from tests.training.runs import SHORT, TINY, read_tree, resume, same, settings, steps
 from training import progress, train, trainer
 from training.config import Settings
 from training.run import RunFolder
@@ -88,8 +89,47 @@ def test_a_signal_during_behaviour_cloning_stops_at_once(
     train.main(tiny)  # the folder can be used again
 
 
+@pytest.mark.parametrize("number", STATUS)
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["new", "resumed"])
+def test_a_signal_while_the_workers_start_stops_at_once(
+    copied: RunFolder,
+    tiny: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    is_resumed: bool,
+) -> None:
+    def stop(*_: Any) -> None:
+        signal.raise_signal(number)
+        pytest.fail("the start went on")
+
+    arguments = ["--resume", str(copied.path)] if is_resumed else tiny
+    before = read_tree(copied.path)
+    monkeypatch.setattr(train, "Trainer", stop)
+    assert run("train", lambda: train.main(arguments)) == STATUS[number]
+    assert capfd.readouterr().err == "\nstopped before the training began\n"
+    assert read_tree(copied.path) == before
+    monkeypatch.undo()
+    train.main(arguments)  # nothing is in the way
+
+
+def test_a_signal_in_a_callback_of_the_compiler_comes_again_after_it(capfd: pytest.CaptureFixture[str]) -> None:
+    """Python prints and ignores exceptions there, so none may be raised."""
+    source = "def call_back(function):\n    function()\n"
+    names: dict[str, Any] = {}
+    exec(compile(source, "/somewhere/llvmlite/binding/executionengine.py", "exec"), names)
+    with StopSignals() as signals:
+        names["call_back"](lambda: signal.raise_signal(signal.SIGINT))
+        assert signals.received is None
+        assert capfd.readouterr().err == ""
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+        assert signals.received == signal.SIGINT
+
+
 def test_the_first_signal_is_remembered_and_the_second_stops_at_once(capfd: pytest.CaptureFixture[str]) -> None:
     with StopSignals() as signals:
+        signals.has_begun = True
         signal.raise_signal(signal.SIGINT)
         assert signals.received == signal.SIGINT
         assert "stopping after this update" in capfd.readouterr().err
