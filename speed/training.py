@@ -2,12 +2,14 @@
 
     python -m speed.training
     python -m speed.training --rounds 5 --num-players 2
+    python -m speed.training ppo.n_envs=1024 ppo.n_steps=32
 
 one seat          sb3-contrib's MaskablePPO with its own rollouts and updates: one learner in each game, 3 epochs
                   with minibatches of 512
 1 worker, 3 ep.   `training.train` with these settings: every seat that the learner plays contributes
-1 worker          `training.train` with its default settings
-2 workers         the same with two workers, on two cores
+1 worker          `training.train` with its default settings, or those that are given
+2 workers         the same with two workers, on two cores: each has half of the games and of every minibatch
+2 workers, 2x     two workers with twice the games and twice the minibatch: each has as many as one worker alone
 
 Each takes its turn in every round, in new processes, with the network and the opponents of the default settings; the
 first updates, which compile and warm up, are not counted. The bound is what one core could learn from if it did nothing
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -39,12 +42,12 @@ from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.networks import SHAPES
 from symphony9_env.agents.policy import PolicyAgent
 from symphony9_env.arena.console import format_table, positive_int
-from symphony9_env.arguments import Parser
+from symphony9_env.arguments import Parser, run
 from symphony9_env.components import PLAYER_COUNTS
 from symphony9_env.envs.opponents import Opponents, decide_by
 from symphony9_env.integrations.sb3 import Symphony9VecEnv
 from symphony9_env.rules.state import NUM_MUSICIANS, States
-from training.config import Settings, parse_settings
+from training.config import Settings, apply_override, parse_settings
 from training.group import Group
 from training.network import SelfPlayPolicy, export_weights, make_card
 from training.opponent_pool import OpponentPool
@@ -55,6 +58,8 @@ from training.trainer import Trainer
 from training.workers import limit_threads, start_workers
 
 ONE_SEAT, SAME_EPOCHS, ONE_WORKER, TWO_WORKERS = "one seat", "1 worker, 3 ep.", "1 worker", "2 workers"
+TWICE = "2 workers, 2x"
+CASES: Final = (ONE_SEAT, SAME_EPOCHS, ONE_WORKER, TWO_WORKERS, TWICE)
 SETTINGS_BEFORE: Final = {"n_epochs": 3, "batch_size": 512}
 NUM_SNAPSHOTS: Final = 4
 NUM_UPDATES: Final = 8
@@ -70,21 +75,35 @@ class Measured(NamedTuple):
     peak: float  # operations per second of a large matrix product
 
 
-def make_settings(num_players: int, case: str) -> Settings:
-    """Return the settings of a case: the defaults, without evaluations and checkpoints on the way."""
-    ppo = SETTINGS_BEFORE if case in (ONE_SEAT, SAME_EPOCHS) else {}
-    settings = parse_settings({"game": {"num_players": num_players}, "ppo": ppo}, "speed.training")
-    decisions = settings.ppo.n_envs * settings.ppo.n_steps
+def make_settings(num_players: int, case: str, overrides: Sequence[str] = ()) -> Settings:
+    """Return the settings of a case, without evaluations and checkpoints on the way.
+
+    They are the defaults with the overrides, which the cases with the settings of before do not take.
+    """
+    chosen: dict[str, Any] = {"game": {"num_players": num_players}}
+    if case in (ONE_SEAT, SAME_EPOCHS):
+        chosen["ppo"] = SETTINGS_BEFORE
+    else:
+        for override in overrides:
+            apply_override(chosen, override)
+    settings = parse_settings(chosen, "settings")
+    times = 2 if case == TWICE else 1
+    ppo = settings.ppo.model_dump() | {
+        "n_envs": times * settings.ppo.n_envs,
+        "batch_size": times * settings.ppo.batch_size,
+    }
+    decisions = ppo["n_envs"] * ppo["n_steps"]
     given = {
         **settings.model_dump(mode="json"),
+        "ppo": ppo,
         "total_steps": NUM_UPDATES * decisions,
         "opponents": {"snapshot_every": decisions, "max_snapshots": NUM_SNAPSHOTS},
-        "workers": 2 if case == TWO_WORKERS else 1,
+        "workers": 2 if case in (TWO_WORKERS, TWICE) else 1,
         "save_every": 1e9,
         "behaviour_cloning": {"agent": None},
         "evaluation": {"every": 10**9, "games": 1, "opponents": ["random"]},
     }
-    return parse_settings(given, "speed.training")
+    return parse_settings(given, "settings")
 
 
 def count_operations(settings: Settings) -> int:
@@ -233,26 +252,25 @@ def measure_one_seat(settings: Settings) -> Measured:
 # All of them.
 
 
-def measure_in_process(case: str, num_players: int) -> Measured:
+def measure_in_process(case: str, num_players: int, overrides: Sequence[str]) -> Measured:
     """Measure a case in a new process."""
-    command = [sys.executable, "-m", "speed.training", "--case", case, "--num-players", str(num_players)]
+    command = [sys.executable, "-m", "speed.training", "--case", case, "--num-players", str(num_players), *overrides]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     return Measured(*json.loads(done.stdout.splitlines()[-1]))
 
 
-def run_case(case: str, num_players: int) -> None:
+def run_case(case: str, num_players: int, overrides: Sequence[str]) -> None:
     """Measure a case in this process and print the result."""
-    if case != TWO_WORKERS:
+    if case not in (TWO_WORKERS, TWICE):
         pin_to_one_core()
-    settings = make_settings(num_players, case)
+    settings = make_settings(num_players, case, overrides)
     limit_threads(settings)
     print(json.dumps(measure_one_seat(settings) if case == ONE_SEAT else measure_workers(settings)))
 
 
-def report(measured: dict[str, list[Measured]], num_players: int) -> str:
-    """Return the medians over rounds, and the ratios."""
+def report(measured: dict[str, list[Measured]], settings: Settings) -> str:
+    """Return the medians over rounds, and the ratios; the settings are those of one worker."""
     rates: Rates = {case: [one.rate for one in rounds] for case, rounds in measured.items()}
-    settings = make_settings(num_players, ONE_WORKER)
     one = measured[ONE_WORKER]
     passes = statistics.median(each.forward_passes for each in one) + 3 * settings.ppo.n_epochs
     peak = statistics.median(each.peak for each in one)
@@ -267,7 +285,8 @@ def report(measured: dict[str, list[Measured]], num_players: int) -> str:
             f"1 worker / one seat: {median_ratio(rates, ONE_WORKER, ONE_SEAT):.2f}"
             f" (with the same settings: {median_ratio(rates, SAME_EPOCHS, ONE_SEAT):.2f})",
             f"2 workers / one seat: {median_ratio(rates, TWO_WORKERS, ONE_SEAT):.2f} (wanted: 2.5)",
-            f"2 workers / 1 worker: {median_ratio(rates, TWO_WORKERS, ONE_WORKER):.2f} (wanted: 1.8)",
+            f"2 workers / 1 worker: {median_ratio(rates, TWO_WORKERS, ONE_WORKER):.2f} (wanted: 1.8)"
+            f" (with twice the games and minibatch: {median_ratio(rates, TWICE, ONE_WORKER):.2f})",
             f"1 worker / bound: {100 * statistics.median(shares):.0f} % (wanted: 50 %)",
             f"bound: {peak / 1e9:.0f} GFLOP/s / {operations / 1e6:.2f} MFLOP per decision"
             f" ({passes:.1f} forward passes of {count_operations(settings) / 1e6:.2f} MFLOP)",
@@ -280,19 +299,21 @@ def main() -> None:
     parser = Parser("python -m speed.training", __doc__)
     parser.add_argument("--num-players", type=int, default=4, choices=PLAYER_COUNTS, help="players (default: 4)")
     parser.add_argument("--rounds", type=positive_int, default=5, help="number of rounds (default: 5)")
-    cases = (ONE_SEAT, SAME_EPOCHS, ONE_WORKER, TWO_WORKERS)
-    parser.add_argument("--case", choices=cases, help="measure only this, in this process")
+    parser.add_argument("--case", choices=CASES, help="measure only this, in this process")
+    parser.add_argument("overrides", nargs="*", metavar="name=value", help="settings of PPO and of the network")
     arguments = parser.parse_args()
+    num_players, overrides = arguments.num_players, arguments.overrides
+    settings = make_settings(num_players, ONE_WORKER, overrides)  # which checks the overrides, too
     if arguments.case is not None:
-        run_case(arguments.case, arguments.num_players)
+        run_case(arguments.case, num_players, overrides)
         return
-    measured: dict[str, list[Measured]] = {case: [] for case in cases}
+    measured: dict[str, list[Measured]] = {case: [] for case in CASES}
     for number in range(arguments.rounds):
-        for case in cases:
-            measured[case].append(measure_in_process(case, arguments.num_players))
+        for case in CASES:
+            measured[case].append(measure_in_process(case, num_players, overrides))
         print(f"round {number + 1} of {arguments.rounds} done", file=sys.stderr, flush=True)
-    print(report(measured, arguments.num_players))
+    print(report(measured, settings))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run("speed.training", main))

@@ -112,6 +112,27 @@ def test_the_profile_measures_the_parts_of_a_step() -> None:
     assert min(times.values()) > 0
 
 
+def test_workers_are_measured_with_their_share_of_the_games_and_with_as_many_as_one_worker_has() -> None:
+    given = ("ppo.n_envs=48", "ppo.n_steps=4", "ppo.batch_size=32")
+    chosen = {case: training.make_settings(2, case, given) for case in training.CASES}
+    sizes = {case: (one.workers, one.ppo.n_envs, one.ppo.batch_size) for case, one in chosen.items()}
+    assert sizes[training.ONE_WORKER] == (1, 48, 32)
+    assert sizes[training.TWO_WORKERS] == (2, 48, 32)
+    assert sizes[training.TWICE] == (2, 96, 64)
+    assert sizes[training.ONE_SEAT] == sizes[training.SAME_EPOCHS] == (1, 512, 512)
+    updates = [one.total_steps / (one.ppo.n_envs * one.ppo.n_steps) for one in chosen.values()]
+    assert updates == [training.NUM_UPDATES] * len(training.CASES)
+
+
+def test_training_is_reported_as_ratios_of_its_cases() -> None:
+    rates = dict(zip(training.CASES, (100.0, 150.0, 300.0, 500.0, 570.0), strict=True))
+    measured = {case: [training.Measured(rate, 4.0, 1e9)] * 3 for case, rate in rates.items()}
+    lines = training.report(measured, training.make_settings(4, training.ONE_WORKER)).splitlines()
+    assert "1 worker / one seat: 3.00 (with the same settings: 1.50)" in lines
+    assert "2 workers / one seat: 5.00 (wanted: 2.5)" in lines
+    assert "2 workers / 1 worker: 1.67 (wanted: 1.8) (with twice the games and minibatch: 1.90)" in lines
+
+
 def test_two_checkouts_are_compared_in_processes_of_their_own(tmp_path: Path) -> None:
     checkout = Path(__file__).parent.parent
     rates = events.compare(checkout, rounds=2, seconds=0.01)

@@ -262,7 +262,7 @@ def load_settings(path: str | Path, overrides: Sequence[str] = ()) -> Settings:
         raise ValueError(f"--config {path}: contains a {type(given).__name__}; expected a mapping of settings")
     settings = given or {}
     for override in overrides:
-        _apply_override(settings, override)
+        apply_override(settings, override)
     return parse_settings(settings, f"--config {path}")
 
 
@@ -324,7 +324,8 @@ def _list_section(section: Section, prefix: str) -> Iterator[str]:
             yield f"  {prefix}{name}={json.dumps(value)}   {field.description}"
 
 
-def _apply_override(given: dict[str, Any], override: str) -> None:
+def apply_override(given: dict[str, Any], override: str) -> None:
+    """Apply `section.name=value` to settings that were not checked yet; raise a ValueError if it has another form."""
     names, text = _split_override(override)
     if not names:
         raise ValueError(f"{override!r}; expected a setting as name=value, such as ppo.learning_rate=0.0003")
