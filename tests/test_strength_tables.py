@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.exploit import Exploit
+from symphony9_env import agents
+from symphony9_env.agents.registry import BUILT_IN
 from tools import strength_tables
 from tools.docs_tables import replace_table
 
@@ -37,7 +39,7 @@ def test_the_table_of_exploitability_names_the_best_response_to_each_agent(
 ) -> None:
     monkeypatch.setattr(strength_tables, "EXPLOITED", ("random", "think:1"))
     monkeypatch.setattr(strength_tables, "EXPLOIT_GAMES", {"trial-games": 2, "games": 4})
-    monkeypatch.setattr(strength_tables, "EXPLOIT_GAMES_IF_SLOW", {"trial-games": 2, "games": 2})
+    monkeypatch.setattr(strength_tables, "FEWER_EXPLOIT_GAMES", {"trial-games": 2, "games": 2})
     monkeypatch.setattr(Exploit, "default_responses", lambda *_: ["greedy", "planner"])
     table = strength_tables.format_exploitability((2,), tmp_path)
     head, _, scripted, slow = table.splitlines()
@@ -45,6 +47,12 @@ def test_the_table_of_exploitability_names_the_best_response_to_each_agent(
     assert re.fullmatch(r"\| `random` \| `(greedy|planner)`: .*\), 4 games \|", scripted)
     assert re.fullmatch(r"\| `think:1` \| `(greedy|planner)`: .*\), 2 games \|", slow)
     assert strength_tables.format_exploitability((2,), tmp_path) == table
+
+
+def test_every_agent_of_the_package_is_in_the_table_of_exploitability() -> None:
+    """`search` and `think` stand there with their default numbers, and `level:10` is `policy`."""
+    defaults = {agents.make(name, seed=0).name for name in BUILT_IN}
+    assert {*strength_tables.EXPLOITED, "level:10"} == defaults
 
 
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
