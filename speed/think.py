@@ -119,7 +119,9 @@ def main() -> None:
     """Run the command."""
     parser = make_parser("python -m speed.think", __doc__, rounds=7)
     parser.add_argument("--num-players", type=int, default=4, choices=PLAYER_COUNTS, help="in the game (default: 4)")
-    parser.add_argument("--lines", default="100,400", help="lines per decision, separated by commas (default: 100,400)")
+    parser.add_argument(
+        "--lines", default="21,87,350", help="lines per decision, separated by commas (default: 21,87,350)"
+    )
     arguments = parser.parse_args()
     pin_to_one_core()
     policy = ShippedPolicy(0).for_players(arguments.num_players)

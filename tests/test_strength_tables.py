@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from evaluation.exploit import Exploit
+from symphony9_env import agents
+from symphony9_env.agents.registry import BUILT_IN
 from tools import strength_tables
 from tools.docs_tables import replace_table
 
@@ -28,6 +32,27 @@ def test_a_table_has_a_line_for_each_match_and_a_column_for_each_number_of_playe
     assert first.count("12 games") == 2
     assert second.count("4 games") == 1
     assert second.count("6 games") == 1  # whole rotations of three seats
+
+
+def test_the_table_of_exploitability_names_the_best_response_to_each_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strength_tables, "EXPLOITED", ("random", "think:1"))
+    monkeypatch.setattr(strength_tables, "EXPLOIT_GAMES", {"trial-games": 2, "games": 4})
+    monkeypatch.setattr(strength_tables, "FEWER_EXPLOIT_GAMES", {"trial-games": 2, "games": 2})
+    monkeypatch.setattr(Exploit, "default_responses", lambda *_: ["greedy", "planner"])
+    table = strength_tables.format_exploitability((2,), tmp_path)
+    head, _, scripted, slow = table.splitlines()
+    assert head == "| agent | 2 players (par 50) |"
+    assert re.fullmatch(r"\| `random` \| `(greedy|planner)`: .*\), 4 games \|", scripted)
+    assert re.fullmatch(r"\| `think:1` \| `(greedy|planner)`: .*\), 2 games \|", slow)
+    assert strength_tables.format_exploitability((2,), tmp_path) == table
+
+
+def test_every_agent_of_the_package_is_in_the_table_of_exploitability() -> None:
+    """`search` and `think` stand there with their default numbers, and `level:10` is `policy`."""
+    defaults = {agents.make(name, seed=0).name for name in BUILT_IN}
+    assert {*strength_tables.EXPLOITED, "level:10"} == defaults
 
 
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:

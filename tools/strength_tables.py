@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluation import exploit
+from symphony9_env.agents.levels import LEVELS
 from symphony9_env.agents.strategies import STRATEGIES
 from symphony9_env.arena.results import MatchResult
 from symphony9_env.arena.tournament import Tournament, list_recipes
@@ -37,9 +38,9 @@ SEARCH: Final = "search:800"
 LINES: Final = 350  # of `think` by default, which takes no longer than SEARCH
 FEW_LINES: Final = 96
 GAMES: Final = {"scripted": 1000, "search": 400, "think": 400}
-EXPLOITED: Final = (*STRATEGIES, "policy", SEARCH, f"think:{LINES}")
+EXPLOITED: Final = (*STRATEGIES, *LEVELS[:-1], "policy", SEARCH, f"think:{LINES}")  # the highest level is `policy`
 EXPLOIT_GAMES: Final = {"trial-games": 80, "games": 400}
-EXPLOIT_GAMES_IF_SLOW: Final = {"trial-games": 20, "games": 100}  # against agents that simulate games themselves
+FEWER_EXPLOIT_GAMES: Final = {"trial-games": 20, "games": 100}  # against levels, and agents that simulate games
 
 # The rows of each table: the agent that plays alone, and its opponents.
 POLICY_MATCHES: Final = (*(("policy", name) for name in STRATEGIES), ("policy", SEARCH))
@@ -117,7 +118,7 @@ def format_exploitability(counts: Sequence[int], folder: Path) -> str:
 def find_response(agent: str, num_players: int, folder: Path) -> dict[str, Any]:
     """Return the results of `evaluation.exploit` for an agent."""
     out = folder / f"{num_players}p-exploit-{name_folder(agent)}"
-    numbers = EXPLOIT_GAMES_IF_SLOW if ":" in agent else EXPLOIT_GAMES
+    numbers = FEWER_EXPLOIT_GAMES if ":" in agent else EXPLOIT_GAMES
     given = {"agent": agent, "num-players": num_players, **numbers, "seed": EXPLOIT_SEED, "out": out}
     exploit.main([text for name, value in given.items() for text in (f"--{name}", str(value))])
     found: dict[str, Any] = json.loads((out / "results.json").read_text(encoding="utf-8"))

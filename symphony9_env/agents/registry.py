@@ -61,11 +61,11 @@ _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
 _SEARCH_NAME: Final = re.compile(
-    rf"{SEARCH}(?::(?P<playouts>\d{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>{'|'.join(STRATEGIES)}))?"
+    rf"{SEARCH}(?::(?P<playouts>[0-9]{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>{'|'.join(STRATEGIES)}))?"
 )
 _SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@+])"
 _THINK_NAME: Final = re.compile(
-    rf"{THINK}(?::(?P<lines>\d{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?{TEAM_PATTERN}"
+    rf"{THINK}(?::(?P<lines>[0-9]{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?{TEAM_PATTERN}"
     rf"(?:@{KNOWN_PATTERN}(?P<rivals>.+))?"
 )
 _THINK_PREFIX: Final = rf"{THINK}(?![^:@+])"

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from symphony9_env.rules.state import NUM_BOARDS
 
-TEAM_PATTERN: Final = r"(?:\+(?P<team>\d{1,9}))?"  # in the name of an agent
-KNOWN_PATTERN: Final = r"(?:(?P<known>\d{1,9}):)?"  # before the name of the known agent
+TEAM_PATTERN: Final = r"(?:\+(?P<team>[0-9]{1,9}))?"  # in the name of an agent
+KNOWN_PATTERN: Final = r"(?:(?P<known>[0-9]{1,9}):)?"  # before the name of the known agent
 ROLES_HELP: Final = "+12 before the @ is a team of seats 1 and 2, and 0: behind it means seat 0 alone"
 _ALL: Final = (1 << NUM_BOARDS) - 1
 

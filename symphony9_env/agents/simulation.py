@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from symphony9_env.actions import BID, HANDS, is_bid
 from symphony9_env.agents import inference, lines
-from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions
+from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions, has_ledger
 from symphony9_env.agents.external import AgentFailed
 from symphony9_env.engine import play_rows
 from symphony9_env.rules.state import NONE, NUM_ROUNDS, States, new_states
@@ -59,6 +59,7 @@ class Simulation:
     ) -> None:
         """`weights` are those of the seats' returns in the value of a line."""
         self._positions = positions
+        self._ledger = has_ledger(positions)
         self._row = row
         self._models = models
         self._workspace, self._root, _ = buffers
@@ -85,7 +86,7 @@ class Simulation:
     def _play(self, worlds: States, streams: NDArray[np.uint64], actions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Play each action in each world to the end of the line; return the values."""
         roots = self._ask_about_hands(worlds) if self._models.rivals == lines.OUTSIDE else StoredPositions.of(worlds)
-        played = StoredPositions.of(new_states(len(worlds) * len(actions)))
+        played = StoredPositions.of(new_states(len(worlds) * len(actions)), self._ledger)
         played.history[:] = np.repeat(roots.history, len(actions), axis=0)
         played.length[:] = np.repeat(roots.length, len(actions))
         lines.begin_lines(worlds, actions, played.states, played.history, played.length)
@@ -129,7 +130,7 @@ class Simulation:
 
     def _ask_about_hands(self, worlds: States) -> StoredPositions:
         """Replace the hands that rivals have closed by what they would bid now; return the worlds with their moves."""
-        positions = StoredPositions.of(worlds)
+        positions = StoredPositions.of(worlds, self._ledger)
         moves = list(self._positions.moves(self._row))
         positions.history[:, : len(moves)] = moves
         seats = (int(worlds["start"][0]) + np.arange(int(worlds["num_players"][0]))) % int(worlds["num_players"][0])

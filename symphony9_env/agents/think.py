@@ -85,7 +85,7 @@ class ThinkAgent(Agent):
         self.settings = settings or ThinkSettings()
         self.num_threads = num_threads
         guide = "" if policy is None else f":{policy.name}"
-        known = f"@{roles.format_known(rivals.name)}" if rivals else ""
+        known = f"@{roles.format_known(rivals.spec or rivals.name)}" if rivals else ""  # without a label
         self.name = f"think:{num_lines}{guide}{roles.format_team()}{known}"
         self.roles = roles
         if rivals and roles != NO_ROLES and not isinstance(rivals, ScriptedAgent | PolicyAgent | ShippedPolicy):

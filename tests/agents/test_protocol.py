@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from symphony9_env import BatchedGames, agents, symphony9_v0
 from symphony9_env.agents import Agent, Card, save_policy
 from symphony9_env.agents.base import StoredPositions, position_of
 from symphony9_env.agents.think import DEFAULT_LINES
+from symphony9_env.engine import MAX_DECISIONS
 from symphony9_env.envs.aec import RawEnv
 from symphony9_env.envs.single import SingleSeatEnv
+from symphony9_env.options import TRACKS
 from symphony9_env.rules.state import NONE, game_at
+from symphony9_env.views import resample
 from tests.properties.strategies import positions, rngs
 from tests.properties.test_secrets import change_secrets
 
@@ -97,6 +101,14 @@ def test_names_can_all_be_made() -> None:
         ("level:0", "agent 'level:0'; allowed: level:1 to level:10"),
         ("think:0", "agent 'think:0'; allowed: think:N with 1 to 1000000 lines"),
         ("think:many", "agent 'think:many'; allowed: think:N"),
+        ("think:1.5", "agent 'think:1.5'; allowed: think:N"),
+        ("think:", "agent 'think:'; allowed: think:N"),
+        ("think:10@", "agent 'think:10@'; allowed: think:N"),
+        ("think:٣", "agent 'think:٣'; allowed: think:N"),  # a digit of another script
+        ("search:٣", "agent 'search:٣'; allowed: search:N"),
+        ("search:10+0٣", "agent 'search:10\\+0٣'; allowed: search:N"),
+        ("think:10@level:0", "agent 'level:0'; allowed: level:1 to level:10"),
+        ("search:10@policy", "agent 'search:10@policy'; allowed: search:N"),
         ("think:10:planner", "agent 'think:10:planner'; allowed: think:N"),
         ("think:10:no.safetensors", "policy no.safetensors: no such file"),
         ("think:10@nobody", "unknown agent 'nobody'"),
@@ -177,6 +189,47 @@ def test_a_batch_is_decided_as_its_games_one_by_one(policy_path: str) -> None:
         alone = [agent.decide(games, rows[row : row + 1])[0] for row in rows]
         assert together.tolist() == alone
         assert agent.decide(games, rows[::-1].copy()).tolist() == alone[::-1]
+
+
+SEARCHING = ["think:24", "think:24@policy", "think:24@greedy", "search:50", "level:3"]
+
+
+@pytest.fixture(scope="module")
+def middles_of_games() -> StoredPositions:
+    """Return games of all numbers of players, with discussion and random tracks and without, at different moments."""
+    batches = []
+    for number, (num_players, discussion, tracks) in enumerate(product((2, 3, 4), (False, True), TRACKS)):
+        games = BatchedGames(3, num_players=num_players, discussion=discussion, tracks=tracks, seed=number)
+        mover = agents.make("level:6", seed=number)
+        for move in range(60):
+            rows = np.flatnonzero(move < np.array([12 + number, 30 + number, 48 + number]))
+            games.step(mover.decide(games, rows), rows)
+        batches.append(games)
+    history = np.zeros((36, MAX_DECISIONS), np.uint8)
+    moves = [games.moves(row) for games in batches for row in range(3)]
+    for row, played in enumerate(moves):
+        history[row, : len(played)] = played
+    states = np.concatenate([games.states for games in batches])
+    return StoredPositions(states, history, np.array([len(played) for played in moves]))
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_a_choice_does_not_depend_on_companions_in_the_batch_nor_on_what_is_hidden(
+    name: str, middles_of_games: StoredPositions
+) -> None:
+    """Alone; among games of other options and numbers of players, in other rows; and with other hidden information."""
+    agent, rng = agents.make(name, seed=5), np.random.default_rng(1)
+    states, history, length = middles_of_games.states, middles_of_games.history, middles_of_games.length
+    alone = [int(agent.decide(middles_of_games, np.array([row]))[0]) for row in range(len(states))]
+    for size in (5, 20, 36):
+        chosen = rng.permutation(len(states))[:size]
+        batch = StoredPositions(states[chosen], history[chosen], length[chosen])
+        rows = rng.permutation(size)
+        assert agent.decide(batch, rows).tolist() == [alone[number] for number in chosen[rows]]
+    hidden = np.concatenate([resample(states[row : row + 1], int(states["player"][row]), rng) for row in range(36)])
+    assert (hidden != states).sum() > 30
+    assert agent.decide(StoredPositions(hidden, history, length), np.arange(36)).tolist() == alone
+    assert agents.make(name, seed=5, num_threads=2).decide(middles_of_games, np.arange(36)).tolist() == alone
 
 
 @pytest.mark.parametrize("name", ["search:20", "think:20"])

@@ -11,10 +11,13 @@ from symphony9_env import BatchedGames, agents
 from symphony9_env.actions import NAMES, NUM_ACTIONS_DISCUSSION
 from symphony9_env.agents import AgentFailed, Card, inference, save_policy
 from symphony9_env.agents.base import StoredPositions
+from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.networks import make_network
 from symphony9_env.agents.packing import pack_network
 from symphony9_env.agents.think import ThinkAgent, ThinkSettings
+from symphony9_env.envs.aec import RawEnv
 from symphony9_env.rules.state import SELL_LAST, game_at
+from symphony9_env.views import observation_size
 from tests.agents.test_protocol import random_weights
 from tests.scenarios import at_concert, deal, set_state
 
@@ -149,6 +152,27 @@ def test_a_rival_that_is_known_may_be_any_agent(tmp_path: Path) -> None:
     for _ in range(40):
         action = agent.choose(env) if env.deciding_seat == 0 else min(np.flatnonzero(env.last()[0]["action_mask"]))
         env.step(int(action))
+
+
+def test_the_label_of_a_known_rival_is_not_part_of_the_name() -> None:
+    """`spec` must make the same agent again."""
+    agent = agents.make("mine=think:4@x=policy", seed=1)
+    assert (agent.name, agent.spec) == ("mine", "think:4@policy")
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+def test_a_rival_that_is_asked_sees_the_ledger_in_lines_if_it_does_in_the_game(ledger: bool) -> None:
+    seen = set()
+
+    def watch(message: AgentMessage) -> str:
+        seen.add(len(message["observation"]))
+        return min(message["legal"], key=int)
+
+    env = RawEnv(num_players=2, ledger=ledger)
+    env.reset(seed=1)
+    agents.register("watching_rival", watch)
+    agents.make("think:4@watching_rival", seed=1).choose(env)
+    assert seen == {observation_size(ledger)}
 
 
 def test_a_rival_that_fails_in_a_line_is_named() -> None:

@@ -52,7 +52,7 @@ def own_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_pool_takes_every_agent_that_can_be_made_and_closes_it(own_agents: Path) -> None:
-    names = ["planner", "policy", "counting", f"{own_agents}:first", f"mine={own_agents}:first"]
+    names = ["level:3", "think:2", "counting", f"{own_agents}:first", f"mine={own_agents}:first"]
     chosen = settings(opponents={"latest": 0, "past": 0, "fixed": dict.fromkeys(names, 1.0), "same_kind": 0})
     assert CountingAgent.num_closed == 1  # after the settings were checked
     games = SelfPlay(chosen, Group())

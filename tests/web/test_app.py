@@ -29,7 +29,7 @@ from tests.web.browser import running
 
 
 @pytest.mark.parametrize(
-    "agents", [(None, "planner"), ("greedy", None, "random"), (None, "policy", "search:20", "investor")]
+    "agents", [(None, "planner"), ("level:3", None, "random"), (None, "think:4", "search:20", "level:10")]
 )
 def test_a_person_plays_a_game_against_agents_to_the_score_sheet(
     agents: tuple[str | None, ...], tmp_path: Path
