@@ -1,6 +1,7 @@
 """Test the game review: count the moves of a weak and of a strong player with which search disagrees.
 
     python -m evaluation.review --weak greedy --strong search:400 --games 50
+    python -m evaluation.review --weak random --strong policy --seed 1000
 
 The two play the same deals twice, once in each seat, and search reviews every game as `symphony9 watch` does.
 """
@@ -14,6 +15,7 @@ from typing import Final
 from symphony9_env import agents, symphony9_v0
 from symphony9_env.arena.console import format_table, positive_int
 from symphony9_env.arguments import Parser, run
+from symphony9_env.options import check_seed
 from symphony9_env.records import Record
 from symphony9_env.replay.commentators import DEFAULT_PLAYOUTS, Commentators
 from symphony9_env.replay.replay_data import ReplayJson, make_replay
@@ -61,13 +63,13 @@ def count_disagreements(replay: ReplayJson, num_seats: int) -> list[Counts]:
     return counts
 
 
-def review_games(weak: str, strong: str, num_games: int, playouts: int) -> str:
-    """Review games with the weak player in each seat; return a table."""
+def review_games(weak: str, strong: str, num_games: int, playouts: int, first_seed: int) -> str:
+    """Review games with the weak player in each seat, on deals of consecutive seeds; return a table."""
     rows: list[list[str]] = []
     for weak_seat in range(NUM_SEATS):
         names = [weak if seat == weak_seat else strong for seat in range(NUM_SEATS)]
         totals = [Counts() for _ in names]
-        for seed in range(num_games):
+        for seed in range(first_seed, first_seed + num_games):
             for total, counts in zip(totals, review_game(names, seed, playouts), strict=True):
                 total.add(counts)
         for seat, (name, total) in enumerate(zip(names, totals, strict=True)):
@@ -85,8 +87,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--playouts", type=positive_int, default=DEFAULT_PLAYOUTS, help=f"of search (default: {DEFAULT_PLAYOUTS})"
     )
+    parser.add_argument("--seed", type=int, default=0, help="of the first deal; the next ones follow it (default: 0)")
     chosen = parser.parse_args(arguments)
-    print(review_games(chosen.weak, chosen.strong, chosen.games, chosen.playouts))
+    check_seed(chosen.seed)
+    check_seed(chosen.seed + chosen.games)  # an agent's seed is that of its deal plus 1
+    print(review_games(chosen.weak, chosen.strong, chosen.games, chosen.playouts, chosen.seed))
 
 
 if __name__ == "__main__":

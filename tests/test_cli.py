@@ -172,6 +172,8 @@ def test_replay_as_one_seat_saw_it_does_not_show_closed_hands(
         (["bench", "--seconds", "0"], "seconds=0.0; allowed: more than 0"),
         (["replay", "nowhere.json"], "nowhere.json: can't be read"),
         (["replay", "GAME", "--seat", "9"], "seat=9; allowed: 0 to 3"),
+        (["watch", "GAME", "--search", "0", "--export", "no/x.html"], "--export no/x.html: can't be written: No such"),
+        (["benchmark", "--verify", "nowhere"], "symphony9: nowhere/results.json can't be read (No such file"),
     ],
 )
 def test_bad_input_is_one_clear_line(

@@ -210,12 +210,14 @@ def make(
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
     if re.match(_THINK_PREFIX, text):
         agent: Agent = _make_think(text, chosen, num_threads, timeout=timeout, log=log, isolate=isolate)
+    elif re.match(_SEARCH_PREFIX, text):  # `search:N@module:attribute` looks like a module's attribute
+        agent = _make_search(text, chosen, num_threads)
     elif isolate and (isolated := _isolate(text, chosen, timeout, log)) is not None:
         agent = isolated
     elif is_external(text):
         agent = _make_external(text, chosen, timeout, log)
     else:
-        agent = _make_named(text, chosen, num_threads)
+        agent = _make_named(text, chosen)
     agent.spec = agent.name
     agent.name = label or agent.name
     return agent
@@ -229,11 +231,9 @@ def split_label(text: str) -> tuple[str | None, str]:
     return found[1].strip(), found[2].strip()
 
 
-def _make_named(text: str, seed: int, num_threads: int) -> Agent:
+def _make_named(text: str, seed: int) -> Agent:
     if text in STRATEGIES:
         return ScriptedAgent(text, seed)
-    if re.match(_SEARCH_PREFIX, text):
-        return _make_search(text, seed, num_threads)
     if text == SHIPPED:
         return ShippedPolicy(seed)
     if text in LEVELS:

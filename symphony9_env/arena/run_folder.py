@@ -99,9 +99,9 @@ def read_settings(file: Path, what: str) -> dict[str, Any]:
     try:
         stored = json.loads(read_bytes(file, MAX_SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError) as error:
-        raise folder_error(file.parent, f"{file.name} can't be read ({error})") from None
+        raise ValueError(f"{file} can't be read ({_reason(error)})") from None
     if not isinstance(stored, dict):
-        raise folder_error(file.parent, f"{file.name} does not hold the settings of a {what}")
+        raise ValueError(f"{file} does not hold the settings of a {what}")
     return stored
 
 
@@ -112,7 +112,12 @@ def read_games(file: Path, max_bytes: int = MAX_GAMES_BYTES) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        raise folder_error(file.parent, f"{file.name} can't be read ({error})") from None
+        raise ValueError(f"{file} can't be read ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file can't be read, without the path that an OSError repeats."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 def folder_error(folder: Path, reason: str) -> ValueError:

@@ -42,5 +42,8 @@ def export_page(chosen: argparse.Namespace) -> None:
     replays = read_chosen_replays(chosen)
     page = make_page(replays)
     is_private = any(replay["frames"][-1]["position"]["score_sheet"] is None for replay in replays)
-    files.write_text(Path(chosen.export), page, is_private=is_private)
+    try:
+        files.write_text(Path(chosen.export), page, is_private=is_private)
+    except OSError as error:  # its own message would name a temporary file
+        raise ValueError(f"--export {chosen.export}: can't be written: {error.strerror}") from error
     print(f"{chosen.export}: {len(chosen.files)} game{'s' * (len(chosen.files) != 1)}, {len(page) / 1e6:.1f} MB")

@@ -209,6 +209,7 @@ def test_an_instance_is_not_renamed(folder: Path) -> None:
         ("mine=nobody", "unknown agent 'nobody'; .*allowed: random, .*stdio:COMMAND"),
         ("planner=greedy", "'planner' is another agent's name; choose another label"),
         ("=planner", "unknown agent '=planner'"),
+        ("search:9@my_agent:decide", "agent 'search:9@my_agent:decide'; allowed: search:N"),
         ("search:many", "agent 'search:many'; allowed: search:N"),
     ],
 )

@@ -62,6 +62,16 @@ def test_variances_are_compared(tmp_path: Path) -> None:
     assert [row[2] for row in rows if row[:2] == ["2", "players,"]] == ["plain", "corrections", "redraws", "both"]
 
 
+def test_the_deals_of_a_review_follow_from_its_seed() -> None:
+    given = ["--weak", "greedy", "--strong", "planner", "--games", "1", "--playouts", "5"]
+    default, first, second = (run_module("review", *given, *seed) for seed in ([], ["--seed", "0"], ["--seed", "1"]))
+    assert default.returncode == 0, default.stderr
+    assert default.stdout == first.stdout != second.stdout
+    refused = run_module("review", *given, "--seed", "-1")
+    assert refused.returncode == 2
+    assert "seed=-1; allowed" in refused.stderr
+
+
 def test_a_tournament_runs_as_a_module(tmp_path: Path) -> None:
     given = ["--agents", "random,greedy", "--num-players", "2", "--games", "4", "--out", str(tmp_path / "t")]
     done = run_module("tournament", *given)
