@@ -52,7 +52,7 @@ INSTALL_latest := ".[dev,train]"
 TESTS_latest := tests/envs
 # Old versions of the extras warn that they use what their own dependencies have deprecated.
 INSTALL_lowest := ".[render,train]" pytest hypothesis hatchling
-TESTS_lowest := -W ignore::DeprecationWarning tests/envs tests/test_batched.py tests/rules tests/agents tests/records \
+TESTS_lowest := -W ignore::DeprecationWarning tests/envs tests/test_batched.py tests/rules tests/agents tests/test_records.py \
   tests/arena/test_console.py tests/arena/test_tournament.py tests/render/test_modes.py tests/render/test_video.py \
   tests/integrations/test_sb3.py tests/training/test_runs.py tests/training/test_settings.py
 
