@@ -8,7 +8,8 @@
 #                         (ENVIRONMENTS below); `make test-in-agilerl` tests in one of them
 # make test-extras        install every extra alone in a new environment and run a short check of what it is for
 # make test-lowest        test the core, rendering and training with the lowest versions that pyproject.toml allows
-# make compatibility      run a check of every library, and write the table of docs/integrations.md
+# make compatibility      run a check of every library, and write the table of docs/integrations.md; with CLEANRL=FOLDER, a
+#                         checkout of CleanRL, its ppo.py too
 # make fuzz               feed damaged and forged data to everything that reads data, for FUZZ_SECONDS (300)
 # make build              build the wheel and the source distribution in dist/, and check their metadata
 # make train              train a small policy for some minutes and evaluate it; results in TRAIN_OUT (runs/quick)
@@ -52,7 +53,7 @@ INSTALL_latest := ".[dev,train]"
 TESTS_latest := tests/envs
 # Old versions of the extras warn that they use what their own dependencies have deprecated.
 INSTALL_lowest := ".[render,train]" pytest hypothesis hatchling
-TESTS_lowest := -W ignore::DeprecationWarning tests/envs tests/test_batched.py tests/rules tests/agents tests/records \
+TESTS_lowest := -W ignore::DeprecationWarning tests/envs tests/test_batched.py tests/rules tests/agents tests/test_records.py \
   tests/arena/test_console.py tests/arena/test_tournament.py tests/render/test_modes.py tests/render/test_video.py \
   tests/integrations/test_sb3.py tests/training/test_runs.py tests/training/test_settings.py
 
@@ -113,7 +114,7 @@ test-extras: install
 	$(BIN)/python -m tools.check_extras
 
 compatibility: install $(ENVIRONMENTS:%=$(VENV)-%/.installed)
-	$(BIN)/python -m tools.compatibility $(VENV) $(ENVIRONMENTS:%=$(VENV)-%)
+	$(BIN)/python -m tools.compatibility $(if $(CLEANRL),--cleanrl $(CLEANRL)) $(VENV) $(ENVIRONMENTS:%=$(VENV)-%)
 
 fuzz: install
 	$(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)

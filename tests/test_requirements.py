@@ -50,3 +50,12 @@ def test_every_file_of_constraints_is_that_of_an_environment_and_says_why_it_is_
         assert f"\nINSTALL_{path.stem} :=" in makefile
         assert path.read_text().startswith("# ")
         assert constraints.read_pins(path)
+
+
+def test_the_tests_of_every_environment_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    chosen = re.findall(r"^TESTS_\w+ := (.*)$", makefile, flags=re.M)
+    assert len(chosen) >= 6
+    for path in re.findall(r"\btests/[\w/.]+", " ".join(chosen)):
+        tests = ROOT / path
+        assert tests.is_file() or list(tests.glob("**/test_*.py")), path

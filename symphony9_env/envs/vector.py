@@ -17,7 +17,7 @@ from symphony9_env.batched import BatchedGames
 from symphony9_env.engine import MAX_DECISIONS
 from symphony9_env.envs.opponents import ILLEGAL_REWARD, Opponent, Opponents, check_illegal, check_seat, random_seat
 from symphony9_env.envs.spaces import action_space, vector_space
-from symphony9_env.options import OptionValues, check_limit, make_options, with_option_signature
+from symphony9_env.options import OptionValues, check_limit, check_seed, make_options, with_option_signature
 from symphony9_env.rules.chance import next_seed
 from symphony9_env.views import observation_fields, observation_size
 from symphony9_env.views.vector import observe
@@ -44,8 +44,9 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
             action instead, for learners without masks.
         max_episode_steps: truncate a game after so many decisions of the learner; None plays it to its end.
         autoreset_mode: when the next game begins, as Gymnasium defines it. SAME_STEP: at once; the last observation of
-            the finished game is in infos["final_obs"], its score and rank in infos["final_info"]. NEXT_STEP: with the
-            next step, which ignores the action. DISABLED: with reset(options={"reset_mask": flags}).
+            the finished game is in infos["final_obs"], its seat, score and rank in infos["final_info"]. NEXT_STEP: with
+            the next step, which ignores the action. DISABLED: with reset(options={"reset_mask": flags}). In these two
+            modes, `seat` in the infos of a finished game is the one in which the learner played it.
         num_threads: as for `BatchedGames`.
 
     >>> env = Symphony9VectorEnv(8, num_players=3, opponents="greedy")
@@ -115,6 +116,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         `options={"reset_mask": flags}` deals only the flagged games, with the seeds that follow theirs. Other options
         have no effect.
         """
+        seed = None if seed is None else check_seed(seed)
         super().reset(seed=seed)  # for `np_random`
         mask = (options or {}).get("reset_mask")
         if mask is not None:
@@ -167,7 +169,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         if final_obs is not None and self._autoreset_mode != AutoresetMode.SAME_STEP:
             observation[ended] = np.stack(list(final_obs[ended]))
             self._awaits_reset |= ended
-        return observation, rewards, terminated, truncated, {**infos, **self._infos()}
+        return observation, rewards, terminated, truncated, {**self._infos(), **infos}
 
     def _check_actions(self, actions: ArrayLike) -> NDArray[np.int64]:
         given = np.asarray(actions)
@@ -194,7 +196,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         `over` flags the games that were played to their end, by the rules.
         """
         final_obs = self._observe_ends(over, ended)
-        final_info = self._score_ends(over)
+        final_info = {**self._score_ends(over), "seat": self.seats}  # before the next games change the seats
         if (ended & ~over).any():
             self._batch.deal(ended & ~over)
         if over.any():
@@ -202,6 +204,7 @@ class Symphony9VectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], Any])
         self._begin_games(np.flatnonzero(ended))
         if self._autoreset_mode != AutoresetMode.SAME_STEP:
             return final_obs, final_info
+        final_info["_seat"] = ended.copy()
         flags = {"_final_obs": ended.copy(), "_final_info": ended.copy()}
         return final_obs, {"final_obs": final_obs, "final_info": final_info, **flags}
 

@@ -140,6 +140,17 @@ def test_seeds_repeat_games_and_go_on_from_each_other() -> None:
     assert np.array_equal(other.reset()[0], second)
 
 
+def test_numpy_seeds_are_seeds_and_wrong_ones_are_refused() -> None:
+    env = Symphony9VectorEnv(3)
+    plain, _ = env.reset(seed=5)
+    again, _ = env.reset(seed=np.int64(5))  # type: ignore[arg-type]
+    assert np.array_equal(plain, again)
+    assert env.np_random_seed == 5
+    for seed in (-1, 2**53, 1.5, [1, 2, 3]):
+        with pytest.raises(ValueError, match="seed="):
+            env.reset(seed=seed)  # type: ignore[arg-type]
+
+
 def test_arrays_are_the_caller_s_to_keep() -> None:
     env = Symphony9VectorEnv(3)
     observations, infos = env.reset(seed=0)

@@ -88,6 +88,30 @@ def test_without_autoreset_games_wait_for_a_reset_of_their_rows() -> None:
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("limit", [None, 5])
+def test_the_end_of_a_game_tells_the_seat_in_which_the_learner_played_it(
+    mode: AutoresetMode, limit: int | None
+) -> None:
+    env = Symphony9VectorEnv(6, autoreset_mode=mode, max_episode_steps=limit)
+    env.reset(seed=1)
+    moved = 0
+    for _ in range(60):
+        seats = env.seats
+        _, _, terminated, truncated, infos = env.step(first_legal(env))
+        ended = terminated | truncated
+        told = infos.get("final_info", infos)
+        if ended.any():
+            assert told["_seat"][ended].all()
+            assert np.array_equal(told["seat"][ended], seats[ended])
+        assert np.array_equal(infos["seat"][~ended], env.seats[~ended])
+        moved += int((env.seats != seats).sum())
+        if mode is AutoresetMode.DISABLED and ended.any():
+            _, infos = env.reset(options={"reset_mask": ended})
+            assert np.array_equal(infos["seat"], env.seats)
+    assert moved
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_a_save_in_any_mode_continues_exactly(mode: AutoresetMode) -> None:
     def make() -> Symphony9VectorEnv:
         return Symphony9VectorEnv(3, num_players=2, autoreset_mode=mode, max_episode_steps=5)

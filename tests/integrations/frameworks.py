@@ -1,7 +1,7 @@
 """One game of a scripted language model against `planner`, through each of the frameworks for language models.
 
 The deal is that of a game of the benchmark, because Inspect plays no others. The model's answers depend only on the
-legal actions, which all frameworks tell it.
+legal actions, which all frameworks tell it. To some questions its first answer is not legal, so that it is asked again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symphony9_env.arena import benchmark
 from symphony9_env.arena.benchmark_games import derive_key, schedule_game
 from symphony9_env.records import Record
 from symphony9_env.rules.state import game_at
-from tests.integrations.scripted import GAME, ScrambledEnv, ScrambledGame, legal_names
+from tests.integrations.scripted import GAME, ScrambledEnv, ScrambledGame, is_asked_again, legal_names
 from tests.properties.test_secrets import change_secrets
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -41,14 +41,22 @@ class PlayedGame(NamedTuple):
     reward: float
 
 
+def draw(names: Sequence[str], count: int) -> int:
+    """Return a number below `count` that depends on the names of the legal actions."""
+    return zlib.crc32(",".join(names).encode()) % count
+
+
 def choose(names: Sequence[str]) -> str:
     """Return one of the names of the legal actions."""
-    return names[zlib.crc32(",".join(names).encode()) % len(names)]
+    return names[draw(names, len(names))]
 
 
 def reply(text: str) -> str:
     """Return the scripted model's answer to a question."""
-    return f"I have thought about it. [{choose(legal_names(text))}]"
+    names = legal_names(text)
+    if draw(names, 3) == 0 and not is_asked_again(text):
+        return "I am not sure. [whatever]"
+    return f"I have thought about it. [{choose(names)}]"
 
 
 def play_text_env(env: Any) -> PlayedGame:
@@ -116,7 +124,7 @@ def play_textarena() -> PlayedGame:
     messages, done = [], False
     while not done:
         _, text = env.get_observation()
-        messages.append(text + env.env.get_board_str())
+        messages.append(env.env.get_board_str() + text)
         done, _ = env.step(reply(text))
     rewards, _ = env.close()
     return PlayedGame(messages, env.env.record(), rewards[0])
@@ -225,6 +233,7 @@ class Framework(NamedTuple):
     modules: tuple[str, ...]
     play: Callable[..., PlayedGame]
     change_hidden: Callable[[pytest.MonkeyPatch], None]
+    asks_again: bool = True  # after an answer that is not legal
 
 
 FRAMEWORKS = {
@@ -233,5 +242,5 @@ FRAMEWORKS = {
     "trl": Framework(("trl", "datasets"), play_trl, change_text_env("trl")),
     "textarena": Framework(("textarena",), play_textarena, change_text_env("textarena")),
     "inspect": Framework(("inspect_ai",), play_inspect, change_agent_messages),
-    "kaggle": Framework(("kaggle_environments", "pyspiel"), play_kaggle, change_openspiel_states),
+    "kaggle": Framework(("kaggle_environments", "pyspiel"), play_kaggle, change_openspiel_states, asks_again=False),
 }

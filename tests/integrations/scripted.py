@@ -19,8 +19,13 @@ GAME: dict[str, Any] = {"num_players": 2, "opponents": "planner", "seat": 0}
 
 
 def legal_names(text: str) -> list[str]:
-    """Return the names of the legal actions of the last question in a text."""
-    return re.findall(r"\d+ ([a-z][a-z0-9 ]*)", text.rpartition("Legal actions:")[2])
+    """Return the names of the legal actions of the last question in a text; an error after it repeats them."""
+    return list(dict.fromkeys(re.findall(r"\d+ ([a-z][a-z0-9 ]*)", text.rpartition("Legal actions:")[2])))
+
+
+def is_asked_again(text: str) -> bool:
+    """Return whether the last question in a text follows an answer that was refused."""
+    return "Your answer was not understood" in text.rpartition("Legal actions:")[2]
 
 
 def choose(text: str) -> str:

@@ -5,13 +5,26 @@ Examples have tests of their own. A check is skipped where its library is not in
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from importlib import metadata
+from pathlib import Path
 
 import gymnasium
 import pytest
 
-from tools.compatibility import APART_HEADER, CLEANRL_ROW, HEADER, PAGE, make_apart_table
+from tools import compatibility
+from tools.compatibility import (
+    APART_HEADER,
+    CLEANRL_FILE,
+    CLEANRL_ROW,
+    HEADER,
+    PAGE,
+    make_apart_table,
+    make_cleanrl_row,
+)
 from tools.compatibility_checks import CLIENTS, Client
 from tools.constraints import ROOT, merge_pins
 
@@ -33,6 +46,33 @@ def test_unknown_keywords_are_refused_in_the_words_that_torchrl_expects() -> Non
     """Its GymEnv always passes `frameskip`, and tries without it only after an error with these words."""
     with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'"):
         gymnasium.make("symphony9_env:Symphony9-v0", frameskip=1)
+
+
+def commit_script(folder: Path, code: str) -> str:
+    """Commit a `ppo.py` in a new checkout, and return the commit."""
+    (folder / CLEANRL_FILE).parent.mkdir()
+    (folder / CLEANRL_FILE).write_text(code)
+    git = ("git", "-C", str(folder), "-c", "user.name=me", "-c", "user.email=me@example.com")
+    for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "Add a script")):
+        subprocess.run([*git, *command], check=True)
+    return subprocess.check_output([*git, "rev-parse", "--short=7", "HEAD"], text=True).strip()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the environments of make compatibility are not those of Windows")
+@pytest.mark.parametrize("error", ["", "no masks"])
+def test_the_script_of_cleanrl_runs_from_a_checkout(
+    error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compatibility, "find_environment", lambda *_: (Path(sys.prefix), "1"))
+    ends = f"sys.exit({error!r})" if error else "print(gymnasium.make(sys.argv[2]).spec)"
+    commit = commit_script(tmp_path, f"import sys, gymnasium; assert sys.argv[1] == '--env-id'; {ends}")
+    name, _, works, limits, kind = CLEANRL_ROW
+    expected = ("", f"**failed**: {error}") if error else (works, limits)
+    assert make_cleanrl_row(tmp_path, []) == (name, commit, *expected, kind)
+
+
+def test_without_a_checkout_of_cleanrl_its_row_stays() -> None:
+    assert make_cleanrl_row(None, []) == CLEANRL_ROW
 
 
 # The tables.

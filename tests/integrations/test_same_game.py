@@ -16,7 +16,7 @@ from symphony9_env.agents.base import Positions, Rows
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.views.seat import legal_numbers
 from tests.integrations.frameworks import FRAMEWORKS, Framework, PlayedGame, play_text_env
-from tests.integrations.scripted import GAME
+from tests.integrations.scripted import GAME, is_asked_again
 
 MODEL, PLANNER = 0, 1  # their seats
 Play = Callable[[], PlayedGame]
@@ -61,12 +61,16 @@ def bid_otherwise(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScriptedAgent, "decide", decide_otherwise)
 
 
-def test_the_record_and_the_reward_are_those_of_the_text_environment(play: Play) -> None:
+def test_the_record_and_the_reward_are_those_of_the_text_environment(framework: Framework, play: Play) -> None:
     expected = play_text_env(TextEnv(**GAME))
     played = play()
     assert played.record == expected.record
     assert played.reward == expected.reward
-    assert len(played.messages) == sum(agent == "player_0" for agent, _ in expected.record["actions"])
+    decisions = sum(agent == "player_0" for agent, _ in expected.record["actions"])
+    again = sum(map(is_asked_again, played.messages))
+    assert again == (sum(map(is_asked_again, expected.messages)) if framework.asks_again else 0)
+    assert len(played.messages) == decisions + again
+    assert (again > 5) == framework.asks_again
 
 
 def test_no_message_depends_on_what_is_hidden_in_the_state(
@@ -85,6 +89,7 @@ def test_no_message_tells_a_closed_hand_before_hands_are_opened(play: Play, monk
     place = find_closed_hand([number(name) for _, name in played.record["actions"]], seats)
     bid_otherwise(place, monkeypatch)
     messages = play().messages
-    read = seats[: place + 2].count(MODEL)  # the last of them, at the model's own bid
+    decisions = [number for number, text in enumerate(messages) if not is_asked_again(text)]
+    read = decisions[seats[: place + 2].count(MODEL)]  # the last message before it comes at the model's own bid
     assert messages[:read] == played.messages[:read]
     assert messages[read] != played.messages[read]
