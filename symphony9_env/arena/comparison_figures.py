@@ -152,9 +152,9 @@ def draw_associations(figure: Figure, axes: Any, results: Results) -> None:
 
 
 def is_clear(one: QuantityResult) -> bool:
-    """Return whether those who end ahead have more or less of a quantity by more than luck explains."""
-    low, high = one.get("lead_95", (0.0, 0.0))
-    return low > 0 or high < 0
+    """Return whether having more of a quantity goes with ending ahead, or behind, by more than luck explains."""
+    low, high = one.get("more_is_ahead_95", (0.0, 1.0))
+    return low > 0.5 or high < 0.5
 
 
 def draw_pair_associations(figure: Figure, axes: Any, results: Results) -> None:

@@ -95,8 +95,8 @@ def test_associations_are_shown_for_each_pair_and_what_luck_explains_is_grey(tmp
     for pair in results["deciding"]["pairs"]:
         for one in {**pair["points"], **pair["other"]}.values():
             if "more_is_ahead" in one:
-                low, high = one["lead_95"]
-                expected.append((low <= 0 <= high, f"{100 * one['more_is_ahead']:.0f}"))
+                low, high = one["more_is_ahead_95"]
+                expected.append((low <= 0.5 <= high, f"{100 * one['more_is_ahead']:.0f}"))
     numbers = re.findall(r'<text style="([^"]*)"[^>]*>(\d+)</text>', figure)
     assert sorted((UNCLEAR_COLOUR in style, number) for style, number in numbers) == sorted(expected)
     assert {is_grey for is_grey, _ in expected} == {True, False}
