@@ -56,6 +56,9 @@ def test_the_report_opens_without_a_network(tmp_path: Path) -> None:
     page.feed((tmp_path / "t" / "report.html").read_text())
     assert page.tags.count("figure") == 13
     assert page.tags.count("figcaption") == 13
+    assert "effective" in page.text
+    assert "Sequential test" not in page.text  # there was none
+    assert "lower variance" not in page.text
     assert "script" not in page.tags
     for link in page.links:
         assert link.startswith("#") or (tmp_path / "t" / link).exists(), link
