@@ -51,7 +51,9 @@ def draw_nash(figure: Figure, axes: Any, results: Results) -> None:
         axes.plot(one["rating_95"], [line, line], color=shade, linewidth=3, solid_capstyle="round")
         label = "Nash-averaged, with its 95 % interval" if line == 0 else None
         axes.plot(one["rating"], line, "o", color=shade, markersize=8, label=label)
-        axes.annotate(f"{one['rating']:.0f}", (one["rating"], line), (0, 8), **ABOVE)
+        number = f"{one['rating']:.0f}".replace("-", "−")
+        background = {"facecolor": "#fbfaf7", "edgecolor": "none", "pad": 1}  # the page's, over the line at 0
+        axes.annotate(number, (one["rating"], line), (0, 9), bbox=background, **ABOVE)
         label = "Plackett–Luce, minus that of the mixture" if line == 0 else None
         axes.plot(
             results["agents"][name]["rating"] - mixture, line, "D", color=TEXT_COLOUR, fillstyle="none", label=label
@@ -152,9 +154,9 @@ def draw_associations(figure: Figure, axes: Any, results: Results) -> None:
 
 
 def is_clear(one: QuantityResult) -> bool:
-    """Return whether those who end ahead have more or less of a quantity by more than luck explains."""
-    low, high = one.get("lead_95", (0.0, 0.0))
-    return low > 0 or high < 0
+    """Return whether having more of a quantity goes with ending ahead, or behind, by more than luck explains."""
+    low, high = one.get("more_is_ahead_95", (0.0, 1.0))
+    return low > 0.5 or high < 0.5
 
 
 def draw_pair_associations(figure: Figure, axes: Any, results: Results) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symphony9_env.arena.games_csv import OTHER_SOURCES, ROUNDS, TILE_COLUMNS
-from symphony9_env.arena.ratings import Estimate, Floats, estimate_mean, sum_by_deal
+from symphony9_env.arena.ratings import Estimate, Floats, estimate_mean, estimate_rate, sum_by_deal
 from symphony9_env.components import CLASSES
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ COUNTS: Final = ("compositions", "furniture_sold", "cubes_bought")  # columns of
 
 
 class QuantityResult(TypedDict):
-    """How one quantity differs between two seats. There is no interval after a single deal."""
+    """How one quantity differs between two seats. Differences have no interval after a single deal."""
 
     lead: float  # mean of the seat that ended ahead minus that of the seat that ended behind
     lead_95: NotRequired[list[float]]
     margin_share: NotRequired[float]  # of points: the part of the margin that comes from this source
     more_is_ahead: NotRequired[float]  # how often the seat with more ended ahead, where the two differ
+    more_is_ahead_95: NotRequired[list[float]]
     difference: NotRequired[float]  # of a pair of agents: mean of the first minus that of the second
     difference_95: NotRequired[list[float]]
 
@@ -133,7 +134,10 @@ def _compare_quantity(differences: Floats, ahead: Floats, deals: NDArray[np.int6
     if np.isfinite(lead.low):
         result["lead_95"] = lead.interval()
     if differing.any():
-        result["more_is_ahead"] = float((ahead[differing] == np.sign(differences[differing])).mean())
+        has_more = ahead[differing] == np.sign(differences[differing])
+        index = np.unique(deals[differing], return_inverse=True)[1]
+        share = estimate_rate(sum_by_deal(index, has_more.astype(np.float64)), np.bincount(index).astype(np.float64))[0]
+        result |= {"more_is_ahead": share.value, "more_is_ahead_95": share.interval()}
     return result
 
 

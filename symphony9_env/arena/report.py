@@ -11,7 +11,7 @@ from markupsafe import Markup
 from symphony9_env.arena import figures
 from symphony9_env.arena.comparison_sections import list_comparisons
 from symphony9_env.arena.console import format_interval, format_percent
-from symphony9_env.arena.results import GameData, Results
+from symphony9_env.arena.results import GameData, Results, WinResult
 from symphony9_env.components import CLASSES
 from symphony9_env.components.box import scoring_method
 
@@ -27,10 +27,50 @@ def make_report(results: Results, games: GameData, records: list[str]) -> str:
         order=figures.rank_agents(results),
         records=records,
         sections=_make_sections(results, games),
+        gate=_describe_gate(results),
+        control=_describe_control_variate(results),
+        adjusted=_list_adjusted(results),
         format_percent=format_percent,
         format_interval=format_interval,
         format_whole=lambda number: f"{number:.0f}",
     )
+
+
+def _describe_gate(results: Results) -> str | None:
+    """Return the verdict of a sequential test of these games; None if there was no test."""
+    if "gate" not in results:
+        return None
+    gate, (new, old) = results["gate"], results["settings"]["agents"]
+    low, high = gate["bounds"]
+    return (
+        f"Sequential test of {new} against {old}: {gate['verdict']}, after {gate['games']:,} games on "
+        f"{gate['deals']:,} deals. The log-likelihood ratio is {gate['log_likelihood_ratio']:.2f} (bounds {low:.2f} "
+        f"and {high:.2f}), and the margin {format_percent(gate['margin'])} (95 %: "
+        f"{format_interval(gate['margin_95'], format_percent)}, as if the number of deals had been fixed in advance). "
+        f"H0 is a margin of {format_percent(gate['h0'])} or less, H1 one of {format_percent(gate['h1'])} or more."
+    )
+
+
+def _describe_control_variate(results: Results) -> str | None:
+    """Return what the adjusted win rates are corrected for, or why there are none; None without a control variate."""
+    if "control_variate" not in results:
+        return None
+    control = results["control_variate"]
+    if "disabled" in control:
+        return f"Win rates are not adjusted: {control['disabled']}."
+    actions = "; ".join(f"actions of {name}: {about}" for name, about in control["actions"].items())
+    return (
+        "Adjusted win rates aim at the same numbers as those above, with less luck: the larger the effective number of "
+        "games, the narrower the interval. They are corrected for the luck of tokens and bot tiles; redraws of each "
+        f"game: {control['redraws']}; {actions}."
+    )
+
+
+def _list_adjusted(results: Results) -> list[tuple[str, WinResult]]:
+    """Return the adjusted win rates: of each agent, and of each agent alone against copies of another one."""
+    rows: list[tuple[str, WinResult]] = [(name, results["agents"][name]) for name in figures.rank_agents(results)]
+    rows += [(f"{one['agent']} against {one['against']}", one) for one in results["one_against_rest"]]
+    return [(name, one) for name, one in rows if "adjusted" in one]
 
 
 def _make_sections(results: Results, games: GameData) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import math
 import os
 import re
 import tempfile
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
@@ -270,12 +271,18 @@ def _make_error(file: Path, found: dict[str, Any], name: str, allowed: str) -> V
 def _check_agent(evaluation: FinishedEvaluation, file: Path) -> None:
     """Raise a ValueError if an agent has the name of one of this package but is another one.
 
-    What takes more than this package, such as a file to think with, is not opened: it may be anything.
+    Names that differ only in capital letters, or in forms of the same letters, count as the same. What takes more than
+    this package, such as a file to think with, is not opened: it may be anything.
     """
     results = evaluation.results
     name = split_label(results["agent"])[1]
-    if not _OWN.fullmatch(name):
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    if not _OWN.fullmatch(plain):
         return
+    if name != plain:
+        raise _make_error(
+            file, results, "agent", f"a name that can't be taken for {show(plain)}, which is another agent"
+        )
     if is_external(name) or find_policy_files(name):
         allowed = "names of this package for agents of this package alone; label one that needs a file or a program"
         raise _make_error(file, results, "agent", allowed)

@@ -149,6 +149,11 @@ def test_a_tournament_with_a_control_variate_has_adjusted_win_rates(
     out = capsys.readouterr().out
     assert "effective  adjusted" in out
     assert "actions of greedy: not random" in out
+    report = (tmp_path / "t" / "report.html").read_text()
+    assert "Win rates of lower variance" in report
+    assert f"<td>{100 * both[0]['win_rate']:.1f} %</td>" in report
+    assert f"<td>{both[0]['effective_games']:,.0f}</td>" in report
+    assert "actions of greedy: not random" in report
 
 
 def test_the_games_are_the_same_with_and_without_a_control_variate(tmp_path: Path) -> None:
@@ -190,6 +195,7 @@ def test_it_says_why_win_rates_are_not_adjusted(
     assert results["control_variate"]["disabled"] == said
     assert f"win rates are not adjusted: {said}" in capsys.readouterr().out
     assert all("adjusted" not in one for one in results["agents"].values())
+    assert f"Win rates are not adjusted: {said}" in (tmp_path / "t" / "report.html").read_text()
 
 
 @pytest.mark.parametrize("redraws", ["-1", str(control_variate.MAX_REDRAWS + 1)])

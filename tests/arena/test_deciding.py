@@ -9,6 +9,7 @@ import pytest
 
 from symphony9_env.arena.deciding import POINTS, find_deciding
 from symphony9_env.arena.games_csv import COLUMNS, OTHER_SOURCES, ROUNDS, TILE_COLUMNS, CsvRow, make_rows
+from symphony9_env.arena.ratings import win_rate
 from symphony9_env.arena.results import GameData
 from symphony9_env.options import Variant
 from symphony9_env.rules.state import OUTCOMES
@@ -78,8 +79,22 @@ def test_bids_bonuses_and_associations() -> None:
     assert other["contributed"]["lead"] == pytest.approx(2 / 3)
     assert other["contributed"]["more_is_ahead"] == pytest.approx(2 / 3)
     assert "more_is_ahead" not in other["furniture_sold"]  # the same for both
+    assert "more_is_ahead_95" not in other["furniture_sold"]
     low, high = other["contributed"]["lead_95"]
     assert low < -1 < 2 < high  # three deals say little
+    assert other["contributed"]["more_is_ahead_95"] == win_rate(np.array([1.0, 1, 0]), np.arange(3)).interval()
+
+
+def test_the_interval_of_an_association_treats_the_games_of_a_deal_as_dependent() -> None:
+    """a has more in every game, and the twelve games of a deal all end alike: they count as one."""
+    rows = []
+    for game in range(48):
+        rank = 1 + (game // 12) % 2
+        rows.append(make_row(game, 0, "a", rank, deal=game // 12, bid_1=5.0))
+        rows.append(make_row(game, 1, "b", 3 - rank, deal=game // 12, bid_1=4.0))
+    one = find_deciding(GameData(rows, ["a", "b"], 2))["pairs"][0]["other"]["contributed"]
+    assert one["more_is_ahead"] == 0.5
+    assert one["more_is_ahead_95"] == win_rate(np.array([1.0, 0, 1, 0]), np.arange(4)).interval()
 
 
 def test_equal_contributions_share_the_bonus() -> None:

@@ -156,6 +156,8 @@ def test_results_fit_the_schema(tmp_path: Path) -> None:
     jsonschema.validate(results, schemas.load("symphony9-results/1"))
     assert results["gate"]["verdict"] == "better"
     assert results["gate"]["games"] == 6 * results["gate"]["deals"]
+    report = (tmp_path / "g" / "report.html").read_text()
+    assert f"Sequential test of planner against random: better, after {results['gate']['games']:,} games" in report
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 4])

@@ -62,6 +62,24 @@ def test_of_several_equilibria_the_one_with_the_highest_entropy_is_found() -> No
     np.testing.assert_allclose(solve(np.array([[0, 0, 2], [0, 0, 1], [-2.0, -1, 0]])), [0.5, 0.5, 0], atol=1e-6)
 
 
+def test_a_copy_of_one_of_several_equal_agents_takes_weight_from_the_others() -> None:
+    """Each mixture of the first two is an equilibrium; with a copy of the first, the weakest agent loses more."""
+    payoffs = np.array([[0, 0, 2], [0, 0, 1], [-2.0, -1, 0]])
+    more = copy_agent(payoffs, 0)
+    np.testing.assert_allclose(solve(more), [1 / 3, 1 / 3, 0, 1 / 3], atol=1e-6)
+    assert payoffs[2] @ solve(payoffs) == pytest.approx(-3 / 2, abs=1e-5)
+    assert more[2] @ solve(more) == pytest.approx(-5 / 3, abs=1e-5)
+
+
+def test_near_a_tie_the_rating_of_a_weaker_agent_jumps_and_those_of_the_tied_agents_do_not() -> None:
+    ratings = []
+    for lead in (1e-3, -1e-3):
+        payoffs = np.array([[0, lead, 2], [-lead, 0, 1], [-2.0, -1, 0]])
+        ratings.append(payoffs @ solve(payoffs))
+    np.testing.assert_allclose(ratings[0], [0, 0, -2], atol=2e-3)
+    np.testing.assert_allclose(ratings[1], [0, 0, -1], atol=2e-3)
+
+
 @pytest.mark.parametrize("num_agents", [2, 3, 5, 8, 12])
 def test_a_copy_of_an_agent_shares_its_weight_and_changes_no_rating(num_agents: int) -> None:
     rng = np.random.default_rng(num_agents)

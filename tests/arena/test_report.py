@@ -56,6 +56,9 @@ def test_the_report_opens_without_a_network(tmp_path: Path) -> None:
     page.feed((tmp_path / "t" / "report.html").read_text())
     assert page.tags.count("figure") == 13
     assert page.tags.count("figcaption") == 13
+    assert "effective" in page.text
+    assert "Sequential test" not in page.text  # there was none
+    assert "lower variance" not in page.text
     assert "script" not in page.tags
     for link in page.links:
         assert link.startswith("#") or (tmp_path / "t" / link).exists(), link
@@ -95,8 +98,8 @@ def test_associations_are_shown_for_each_pair_and_what_luck_explains_is_grey(tmp
     for pair in results["deciding"]["pairs"]:
         for one in {**pair["points"], **pair["other"]}.values():
             if "more_is_ahead" in one:
-                low, high = one["lead_95"]
-                expected.append((low <= 0 <= high, f"{100 * one['more_is_ahead']:.0f}"))
+                low, high = one["more_is_ahead_95"]
+                expected.append((low <= 0.5 <= high, f"{100 * one['more_is_ahead']:.0f}"))
     numbers = re.findall(r'<text style="([^"]*)"[^>]*>(\d+)</text>', figure)
     assert sorted((UNCLEAR_COLOUR in style, number) for style, number in numbers) == sorted(expected)
     assert {is_grey for is_grey, _ in expected} == {True, False}

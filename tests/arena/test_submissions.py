@@ -226,6 +226,13 @@ def test_a_name_like_those_of_this_package_without_such_an_agent_is_refused(fold
         read_submission(folder)
 
 
+@pytest.mark.parametrize("name", ["Policy", "PLANNER", "\uff50olicy", "Search:800", "THINK:7@policy", "mine=Greedy"])
+def test_a_name_that_looks_like_one_of_this_package_is_refused(folder: Path, name: str) -> None:
+    change_json(folder / "results.json", {"agent": name})
+    with pytest.raises(ValueError, match=r"results\.json: agent is .*; allowed: a name that can't be taken for"):
+        read_submission(folder)
+
+
 @pytest.mark.parametrize("name", ["thinker", "searching", "my-policy", "levels", "think.v2", "research:7", "policy 2"])
 def test_other_names_are_free(folder: Path, name: str) -> None:
     change_json(folder / "results.json", {"agent": name})
