@@ -18,24 +18,20 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import operator
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import MAX_TIMEOUT, TIMEOUT, ExternalAgent
 from symphony9_env.agents.http_transport import HttpTransport
 from symphony9_env.agents.levels import LEVELS, LevelAgent
+from symphony9_env.agents.loading import load_file, load_module, load_safely
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
 from symphony9_env.agents.process_transport import FunctionProcess, ProcessTransport
@@ -290,7 +286,7 @@ def _find_factory(name: str) -> Any:
     if name in _registered:
         return _registered[name]
     point = _list_entry_points().get(name)
-    return None if point is None else _load(name, point.load)
+    return None if point is None else load_safely(name, point.load)
 
 
 def _make_external(text: str, seed: int, timeout: float, log: Path | None) -> Agent:
@@ -299,8 +295,8 @@ def _make_external(text: str, seed: int, timeout: float, log: Path | None) -> Ag
     if text.startswith(_HTTP):
         return ExternalAgent(HttpTransport(text, timeout), text, seed)
     module, attribute = text.rsplit(":", 1)
-    load = _load_file if _FILE_ATTRIBUTE.fullmatch(text) else _load_module
-    return _adapt(_load(text, lambda: operator.attrgetter(attribute)(load(module))), text, seed)
+    load = load_file if _FILE_ATTRIBUTE.fullmatch(text) else load_module
+    return _adapt(load_safely(text, lambda: operator.attrgetter(attribute)(load(module))), text, seed)
 
 
 def _isolate(text: str, seed: int, timeout: float, log: Path | None) -> Agent | None:
@@ -324,9 +320,9 @@ def _adapt(found: Any, name: str, seed: int) -> Agent:
     if isinstance(found, Agent):
         made: Any = copy.copy(found)  # it gets a name here
     elif _takes_seed(found):
-        made = _load(name, lambda: found(seed=seed))
+        made = load_safely(name, lambda: found(seed=seed))
     elif isinstance(found, type) and issubclass(found, Agent):
-        made = _load(name, found)
+        made = load_safely(name, found)
     else:
         made = found
     if isinstance(made, Agent):
@@ -358,43 +354,3 @@ def _takes_seed(found: Any) -> bool:
         return "seed" in inspect.signature(found).parameters
     except (TypeError, ValueError):  # not callable, or a built-in function without a signature
         return False
-
-
-def _load(name: str, load: Callable[[], Any]) -> Any:
-    """Run code that somebody else wrote; raise a ValueError that names the agent if it fails."""
-    try:
-        return load()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"agent {name!r}: {error}") from error
-    except Exception as error:
-        raise ValueError(f"agent {name!r}: {type(error).__name__}: {error}") from error
-
-
-def _load_module(name: str) -> ModuleType:
-    _add_to_path(Path.cwd())  # the `symphony9` command does not have it, `python -m` does
-    return importlib.import_module(name)
-
-
-def _load_file(path: str) -> ModuleType:
-    """Import a file, once for each version of its contents."""
-    file = Path(path).resolve()
-    content = file.read_bytes()
-    name = f"symphony9_agent_{hashlib.sha256(bytes(file) + content).hexdigest()[:16]}"
-    if name not in sys.modules:
-        _add_to_path(file.parent)  # for modules beside it
-        spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
-
-
-def _add_to_path(folder: Path) -> None:
-    """Let modules be imported from a folder; at the end of the path, so that it hides none."""
-    if str(folder) not in sys.path and not (folder == Path.cwd() and "" in sys.path):
-        sys.path.append(str(folder))
