@@ -3,6 +3,7 @@
     planner, search:800, think:400, policy    built-in agents (`names` lists them)
     level:1 … level:10                        the shipped policy, weakened: a beginner to the policy itself
     think:400:runs/mine/best.safetensors      a saved policy that thinks
+    search:800@NAME, think:400@NAME           told that its rivals play as NAME, any agent
     search:800+12, think:400+12@0:policy      with a team, and a known agent in a seat (`roles.py`)
     runs/mine/best.safetensors                a saved policy
     package.module:attribute                  a function of a message, an `Agent`, or a class or function that makes one
@@ -57,14 +58,13 @@ _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
 _SEARCH_NAME: Final = re.compile(
-    rf"{SEARCH}(?::(?P<playouts>[0-9]{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>{'|'.join(STRATEGIES)}))?"
+    rf"{SEARCH}(?::(?P<playouts>[0-9]{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>.+))?"
 )
-_SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@+])"
 _THINK_NAME: Final = re.compile(
     rf"{THINK}(?::(?P<lines>[0-9]{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?{TEAM_PATTERN}"
     rf"(?:@{KNOWN_PATTERN}(?P<rivals>.+))?"
 )
-_THINK_PREFIX: Final = rf"{THINK}(?![^:@+])"
+_SIMULATING_PREFIX: Final = rf"(?P<kind>{SEARCH}|{THINK})(?![^:@+])"
 _LEVEL_PREFIX: Final = "level(?![^:])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
@@ -124,18 +124,15 @@ def is_external(name: str) -> bool:
     text = split_label(name)[1]
     if text.startswith((_STDIO, *_HTTP)):
         return True
-    if re.match(_THINK_PREFIX, text):
-        found = _THINK_NAME.fullmatch(text)
-        return bool(found and found["rivals"] and is_external(found["rivals"]))
+    if re.match(_SIMULATING_PREFIX, text):
+        return is_external(_find_rivals(text))
     if text.endswith(SUFFIX) or re.match(_LEVEL_PREFIX, text):
         return False
-    if text.partition(":")[0] == SEARCH:
-        return is_external(text.partition("@")[2])  # the rivals that the search is told of
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 
 def is_process_or_address(name: str) -> bool:
-    """Return whether a name stands for a process or a web address, also as the rivals of `think`.
+    """Return whether a name stands for a process or a web address, also as the rivals of `search` and `think`.
 
     >>> is_process_or_address("mine=stdio:python my_agent.py"), is_process_or_address("my_agent.py:decide")
     (True, False)
@@ -144,27 +141,32 @@ def is_process_or_address(name: str) -> bool:
 
 
 def is_registered(name: str) -> bool:
-    """Return whether a name was added by `register`, also as the rivals of `think`: other programs don't know it."""
+    """Return whether a name was added by `register`, which other programs don't know; also as the rivals of another."""
     return _find_innermost(name) in _registered
 
 
 def _find_innermost(name: str) -> str:
-    """Return the agent that a name stands for; of a policy that thinks, the agent that its rivals play as."""
+    """Return the agent that a name stands for; of one that is told of its rivals, the agent that they play as."""
     text = split_label(name)[1]
-    found = _THINK_NAME.fullmatch(text) if re.match(_THINK_PREFIX, text) else None
-    return _find_innermost(found["rivals"]) if found and found["rivals"] else text
+    rivals = _find_rivals(text)
+    return _find_innermost(rivals) if rivals else text
+
+
+def _find_rivals(text: str) -> str:
+    """Return the agent that `search` or `think` is told that its rivals play as; an empty text if there is none."""
+    found = _SEARCH_NAME.fullmatch(text) or _THINK_NAME.fullmatch(text)
+    return found["rivals"] or "" if found else ""
 
 
 def find_policy_files(name: str) -> list[str]:
     """Return the paths of the saved policies that a name makes `make` read; none if it stands for something else."""
     text = split_label(name)[1]
-    if re.match(_THINK_PREFIX, text):
+    if re.match(_SIMULATING_PREFIX, text):
         found = _THINK_NAME.fullmatch(text)
-        guide = [found["policy"]] if found and found["policy"] else []
-        return guide + (find_policy_files(found["rivals"]) if found and found["rivals"] else [])
+        return ([found["policy"]] if found and found["policy"] else []) + find_policy_files(_find_rivals(text))
     if text.endswith(SUFFIX):
         return [text]
-    is_other = text in names() or is_external(text) or re.match(_SEARCH_PREFIX, text)
+    is_other = text in names() or is_external(text)
     return [text] if not is_other and (os.path.exists(text) or os.path.dirname(text)) else []
 
 
@@ -204,10 +206,9 @@ def make(
     label, text = split_label(name)
     if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
-    if re.match(_THINK_PREFIX, text):
-        agent: Agent = _make_think(text, chosen, num_threads, timeout=timeout, log=log, isolate=isolate)
-    elif re.match(_SEARCH_PREFIX, text):  # `search:N@module:attribute` looks like a module's attribute
-        agent = _make_search(text, chosen, num_threads)
+    if found := re.match(_SIMULATING_PREFIX, text):  # the rivals may be an attribute of a module or file
+        make_simulating = _make_search if found["kind"] == SEARCH else _make_think
+        agent: Agent = make_simulating(text, chosen, num_threads, timeout=timeout, log=log, isolate=isolate)
     elif isolate and (isolated := _isolate(text, chosen, timeout, log)) is not None:
         agent = isolated
     elif is_external(text):
@@ -245,16 +246,18 @@ def _make_named(text: str, seed: int) -> Agent:
     raise ValueError(f"unknown agent {text!r}; {suggest(text, names())}allowed: {list_allowed()}")
 
 
-def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
+def _make_search(text: str, seed: int, num_threads: int, **of_rivals: Any) -> SearchAgent:
+    """Make a search; `of_rivals` are further arguments to make the agent that its rivals play as."""
     found = _SEARCH_NAME.fullmatch(text)
     playouts = int(found["playouts"] or DEFAULT_PLAYOUTS) if found else 0
     roles = parse_roles(found) if found else None
     if found is None or roles is None or not 1 <= playouts <= MAX_PLAYOUTS:
         raise ValueError(
             f"agent {show(text)}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "
-            f"or search:N@ and one of {', '.join(STRATEGIES)}; {ROLES_HELP}"
+            f"and behind it @ and the agent that the rivals play as; {ROLES_HELP}"
         )
-    return SearchAgent(playouts, seed, rivals=found["rivals"], roles=roles, num_threads=num_threads)
+    rivals = make(found["rivals"], seed, **of_rivals) if found["rivals"] else None
+    return SearchAgent(playouts, seed, rivals=rivals, roles=roles, num_threads=num_threads)
 
 
 def _make_think(text: str, seed: int, num_threads: int, **of_rivals: Any) -> ThinkAgent:
