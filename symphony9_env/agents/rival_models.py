@@ -11,7 +11,7 @@ from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.inference import policy_move
 from symphony9_env.agents.planner import plan_move
 from symphony9_env.agents.strategies import ASKED, UNKNOWN, scripted_move
-from symphony9_env.compilation import rule
+from symphony9_env.compilation import inlined_rule, rule
 from symphony9_env.rules.chance import draw_below, draw_member, mix, skip_draws
 from symphony9_env.rules.concert import close_hand
 from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, legal_set
@@ -36,7 +36,7 @@ def draw_greedy_seats(chance: Any) -> int:
     return seats
 
 
-@rule
+@inlined_rule
 def rival_move(
     game: Game,
     composition_values: Any,
@@ -84,7 +84,7 @@ def _shift_bid(game: Game, action: int, dollars: int) -> int:
     return BID + total if legal_set(game) >> BID + total & 1 else action
 
 
-@rule
+@inlined_rule
 def guess_closed_hands(game: Game, composition_values: Any, told: Any, policy: Any, chance: Any) -> None:
     """Replace the hands that others have already closed by bids of their models.
 

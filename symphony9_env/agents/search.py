@@ -20,7 +20,7 @@ from symphony9_env.agents.rivals import AskedRivals, find_kind
 from symphony9_env.agents.roles import NO_ROLES, Roles
 from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.search_tree import WAITING
-from symphony9_env.agents.strategies import ASKED
+from symphony9_env.agents.strategies import ASKED, POLICY
 from symphony9_env.rules.state import NUM_BOARDS, States, new_states
 from symphony9_env.threads import ExclusiveUse, ThreadPool
 from symphony9_env.views.seat import legal_numbers
@@ -102,13 +102,20 @@ class SearchAgent(Agent):
 
     def _search(self, states: States, rows: Rows, thread: int) -> Rows:
         """Search the games on these rows one after the other, with the buffers of a thread."""
-        actions, win_shares = np.empty(len(rows), np.int64), np.empty(self._num_playouts)
-        counts = states["num_players"][rows]
+        if self._told.rivals != POLICY:
+            return self._search_with(None, states, rows, thread)
+        actions, counts = np.empty(len(rows), np.int64), states["num_players"][rows]
         for count in np.unique(counts).tolist():
-            chosen = np.empty(np.count_nonzero(counts == count), np.int64)
-            told = self._told, self._prepare_policy(count, thread), np.uint64(self.seed)
-            search_tree.search_rows(states, rows[counts == count], *told, *self._buffers[thread], win_shares, chosen)
-            actions[counts == count] = chosen
+            part = rows[counts == count]
+            actions[counts == count] = self._search_with(self._prepare_policy(count, thread), states, part, thread)
+        return actions
+
+    def _search_with(self, policy: tuple[Any, ...] | None, states: States, rows: Rows, thread: int) -> Rows:
+        """Search games with the network of the rivals' policy, if they play one."""
+        actions, win_shares = np.empty(len(rows), np.int64), np.empty(self._num_playouts)
+        told = self._told, policy, np.uint64(self.seed)
+        own_rows = np.ascontiguousarray(rows)
+        search_tree.search_rows(states, own_rows, *told, *self._buffers[thread], win_shares, actions)
         return actions
 
     def _prepare_policy(self, num_players: int, thread: int) -> tuple[Any, ...] | None:
