@@ -16,8 +16,9 @@ AGENT plays every deal in every seat, under several conditions:
 The loss is AGENT's win rate among independent players less that against the coalition. The contribution is how much
 more often AGENT or its partner wins if the partner shares AGENT's goal. AGENT itself plays as always. The members share
 no hidden information: each decides by what its own seat may know. `--informed` tells the members, under all conditions,
-how AGENT plays, if it is a policy or a scripted agent. Members are search:N, think:N or think:N:POLICY. Other agents
-can't be given a goal, so they need --trained, and play no partner. Run the same command again to continue after a stop.
+how AGENT plays; those that think can be told of a scripted agent or a policy only. Members are search:N, think:N or
+think:N:POLICY. Other agents can't be given a goal, so they need --trained, and play no partner. Run the same command
+again to continue after a stop.
 """
 
 from __future__ import annotations
@@ -157,11 +158,11 @@ def check_members(agent: str, member: str, variant: Variant, *, informed: bool, 
                 "or any agent with --trained STEPS"
             )
         if informed:
-            allowed = ScriptedAgent if isinstance(made, SearchAgent) else ScriptedAgent | PolicyAgent | ShippedPolicy
-            if not can_share_a_goal(made) or not isinstance(target, allowed):
+            is_compiled = isinstance(target, ScriptedAgent | PolicyAgent | ShippedPolicy)
+            if not can_share_a_goal(made) or not (is_compiled or isinstance(made, SearchAgent)):
                 raise ValueError(
-                    f"--informed: {member} can't simulate {agent}; search:N simulates scripted agents, and think:N "
-                    "also policies"
+                    f"--informed: {member} can't simulate {agent}; search:N simulates any agent, and think:N scripted "
+                    "agents and policies"
                 )
         known = target.spec or target.name
         return Members(

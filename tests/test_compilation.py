@@ -223,8 +223,12 @@ def test_kernel_code_outside_the_hashed_sources_is_refused(copied_package: Path)
 
 
 def test_every_compiled_function_has_one_signature() -> None:
-    """A second signature would double the time to compile."""
+    """A second signature would double the time to compile.
+
+    Search has one without a policy of the rivals and one with it, which is compiled only for those who need it.
+    """
     digest_of_games()
+    allowed = {"search_rows": 2, "compare_actions": 2}
     entries = [
         value
         for name, module in sorted(sys.modules.items())
@@ -233,7 +237,9 @@ def test_every_compiled_function_has_one_signature() -> None:
         if hasattr(value, "py_func") and getattr(value, "_cache", None).__class__.__name__ == "CheckedCache"
     ]
     assert len(entries) > 5
-    assert {entry.__name__: entry.signatures for entry in entries if len(entry.signatures) > 1} == {}
+    assert {
+        entry.__name__: entry.signatures for entry in entries if len(entry.signatures) > allowed.get(entry.__name__, 1)
+    } == {}
 
 
 def test_several_processes_may_fill_the_cache_at_once(tmp_path: Path) -> None:

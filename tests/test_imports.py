@@ -181,7 +181,7 @@ def test_programs_import_only_what_they_may(program: str) -> None:
 
 def has_compiled_functions(path: Path) -> bool:
     return any(
-        ast.unparse(decorator).rpartition(".")[2] in ("rule", "wrapping_rule", "entry")
+        ast.unparse(decorator).rpartition(".")[2] in ("rule", "inlined_rule", "wrapping_rule", "entry")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list

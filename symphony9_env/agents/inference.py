@@ -15,7 +15,7 @@ A packed network (`packing.py`) is a tuple:
                `musicians`, first the inputs of each musician, then the global ones
 
 Layers are padded with outputs that are always 0. The second argument of most functions is a workspace
-(`new_workspace`): buffers, and lists of inputs that are not 0.
+(`new_workspace`): buffers, and lists of inputs that are not 0. `policy_move` is the action of a simulated seat.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import numpy as np
 from symphony9_env.actions import NUM_ACTIONS_DISCUSSION, PASS
 from symphony9_env.agents.simd import add_rows, list_nonzero
 from symphony9_env.compilation import entry, rule
+from symphony9_env.rules.chance import mix, num_members, skip_draws
 from symphony9_env.rules.game import legal_set
-from symphony9_env.rules.state import NUM_MUSICIANS, Game
+from symphony9_env.rules.state import NONE, NUM_MUSICIANS, Game
 from symphony9_env.views.vector import encode
 from symphony9_env.views.visible import draw_chance
 
@@ -51,6 +52,12 @@ ZERO_COLUMN, ONE_COLUMN, NUM_CONSTANTS = range(3)  # the first columns of the ob
 _SHARE: Final = np.float32(1 / NUM_MUSICIANS)
 _ZERO: Final = np.float32(0)
 _NO_FLOOR: Final = np.float32(-np.inf)
+
+_NOISE_BITS: Final = 12
+_NOISE_SHIFT: Final = np.uint64(64 - _NOISE_BITS)
+_QUANTILES: Final = (np.arange(1 << _NOISE_BITS) + 0.5) / (1 << _NOISE_BITS)
+# Gumbel noise: the action with the largest logit plus noise is distributed as the policy's.
+_NOISE: Final = (-np.log(-np.log(_QUANTILES))).astype(np.float32)
 
 
 def new_workspace(list_size: int) -> tuple[Any, ...]:
@@ -210,6 +217,31 @@ def _apply_layers(network: Any, workspace: Any, first_layer: int) -> None:
         _apply_tanh(shape, outputs, width)
         first, listed = HIDDEN * size, list_nonzero(outputs, width, index, value, HIDDEN * size, 0)
     _apply(layers, weights, last_layer, outputs, index, value, first, listed, _NO_FLOOR)
+
+
+@rule
+def policy_move(game: Game, legal: int, network: Any, workspace: Any, temperature: float, stream: Any) -> int:
+    """Return the action of a policy for the deciding seat, drawn from a random stream at a temperature."""
+    if legal & (legal - 1) == 0:
+        return num_members(legal - 1)
+    observe_game(network, workspace, game, int(game.player))
+    compute_logits(network, workspace, legal)
+    return _draw_action(logits_of(workspace), legal, temperature, stream)
+
+
+@rule
+def _draw_action(logits: Any, legal: int, temperature: float, stream: Any) -> int:
+    """Draw a legal action from the policy at a temperature; return the best one if that is 0."""
+    best, best_value = NONE, -np.inf
+    while legal != 0:
+        action = num_members((legal & -legal) - 1)
+        legal &= legal - 1
+        value = np.float64(logits[action])
+        if temperature != 0:
+            value += temperature * _NOISE[np.int64(mix(skip_draws(stream, action)) >> _NOISE_SHIFT)]
+        if value > best_value:
+            best, best_value = action, value
+    return best
 
 
 @entry

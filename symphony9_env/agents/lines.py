@@ -22,29 +22,19 @@ from typing import Any, Final
 import numpy as np
 
 from symphony9_env.actions import BID, NUM_ACTIONS_DISCUSSION
-from symphony9_env.agents.inference import compute_logits, compute_value, logits_of, observe_game
+from symphony9_env.agents.inference import compute_logits, compute_value, logits_of, observe_game, policy_move
 from symphony9_env.agents.planner import estimate_composition_values
-from symphony9_env.agents.search_tree import UNKNOWN, draw_greedy_seats, model_move
-from symphony9_env.agents.strategies import scripted_move
+from symphony9_env.agents.rival_models import draw_greedy_seats, model_move
+from symphony9_env.agents.strategies import ASKED, POLICY, UNKNOWN, scripted_move
 from symphony9_env.compilation import entry, rule
 from symphony9_env.rewards import WIN, add_rewards
-from symphony9_env.rules.chance import draw_below, mix, num_members, skip_draws
+from symphony9_env.rules.chance import draw_below, mix, skip_draws
 from symphony9_env.rules.concert import close_hand
 from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, apply, legal_hands, legal_set
 from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, NUM_MUSICIANS, OVER, Game
 from symphony9_env.views.resample import resample_hidden
 from symphony9_env.views.visible import hide_unknown, is_hand_hidden, public_digest
 
-# How the rivals play. Other numbers are those of STRATEGIES.
-MIXED: Final = -1  # as the policy, or as the models of `search:N`
-NETWORK: Final = -2  # as another policy
-OUTSIDE: Final = -3  # as an agent that Python asks
-
-_NOISE_BITS: Final = 12
-_NOISE_SHIFT: Final = np.uint64(64 - _NOISE_BITS)
-_QUANTILES: Final = (np.arange(1 << _NOISE_BITS) + 0.5) / (1 << _NOISE_BITS)
-# Gumbel noise: the action with the largest logit plus noise is distributed as the policy's.
-_NOISE: Final = (-np.log(-np.log(_QUANTILES))).astype(np.float32)
 # The draws of a world's stream. The first ones are those of `resample_hidden` and of `draw_greedy_seats`.
 _KINDS_OF_RIVALS: Final = 32
 _DECISIONS: Final = 64
@@ -55,31 +45,6 @@ def _stream_of(game: Game, world: Any) -> Any:
     """Return the random stream of a decision in a world: the same in all its lines that come to this decision."""
     turn = (int(game.round_index) * 16 + int(game.phase)) * NUM_BOARDS + int(game.player)
     return mix(skip_draws(world, _DECISIONS + turn * 8 + int(game.pending)))
-
-
-@rule
-def _draw_action(logits: Any, legal: int, temperature: float, stream: Any) -> int:
-    """Draw a legal action from the policy at a temperature; return the best one if that is 0."""
-    best, best_value = NONE, -np.inf
-    while legal != 0:
-        action = num_members((legal & -legal) - 1)
-        legal &= legal - 1
-        value = np.float64(logits[action])
-        if temperature != 0:
-            value += temperature * _NOISE[np.int64(mix(skip_draws(stream, action)) >> _NOISE_SHIFT)]
-        if value > best_value:
-            best, best_value = action, value
-    return best
-
-
-@rule
-def _policy_move(game: Game, legal: int, network: Any, workspace: Any, temperature: float, world: Any) -> int:
-    """Return the action of a policy for the deciding seat."""
-    if legal & (legal - 1) == 0:
-        return num_members(legal - 1)
-    observe_game(network, workspace, game, int(game.player))
-    compute_logits(network, workspace, legal)
-    return _draw_action(logits_of(workspace), legal, temperature, _stream_of(game, world))
 
 
 @rule
@@ -95,16 +60,17 @@ def _scripted_seats(world: Any, share: float) -> int:
 def _rival_move(game: Game, legal: int, models: Any, workspace: Any, values: Any, world: Any) -> int:
     """Return the action of a simulated rival. `values` are the estimated composition values of this round."""
     rivals, guide, network, own_temperature, rival_temperature, known_temperature, share, known, team = models
+    stream = _stream_of(game, world)
     if known >> int(game.player) & 1:
-        if rivals == NETWORK:
-            return _policy_move(game, legal, network, workspace, known_temperature, world)
-        if rivals != MIXED:
-            return scripted_move(rivals, game, _stream_of(game, world))
+        if rivals == POLICY:
+            return policy_move(game, legal, network, workspace, known_temperature, stream)
+        if rivals != UNKNOWN:
+            return scripted_move(rivals, game, stream)
     if team >> int(game.player) & 1:
-        return _policy_move(game, legal, guide, workspace, own_temperature, world)
+        return policy_move(game, legal, guide, workspace, own_temperature, stream)
     if _scripted_seats(world, share) >> int(game.player) & 1:
-        return model_move(game, values, UNKNOWN, draw_greedy_seats(world), _stream_of(game, world))
-    return _policy_move(game, legal, guide, workspace, rival_temperature, world)
+        return model_move(game, values, draw_greedy_seats(world), stream)
+    return policy_move(game, legal, guide, workspace, rival_temperature, stream)
 
 
 @entry
@@ -149,7 +115,7 @@ def make_worlds(roots: Any, seed: Any, first: int, models: Any, workspace: Any, 
         worlds[number] = root
         game = worlds[number]
         resample_hidden(game, int(root.player), streams[number])
-        if game.phase == CONTRIBUTE and models[0] != OUTSIDE:
+        if game.phase == CONTRIBUTE and models[0] != ASKED:
             _draw_closed_hands(game, models, workspace, values, streams[number])
 
 
@@ -243,7 +209,7 @@ def _choose_move(game: Game, world: Any, seat: int, models: Any, workspace: Any,
     rivals, guide, own_temperature = models[0], models[1], models[3]
     legal = legal_set(game)
     if game.player == seat:
-        return _policy_move(game, legal, guide, workspace, own_temperature, world)
-    if rivals == OUTSIDE:
+        return policy_move(game, legal, guide, workspace, own_temperature, _stream_of(game, world))
+    if rivals == ASKED:
         return NONE
     return _rival_move(game, legal, models, workspace, composition_values, world)

@@ -3,6 +3,7 @@
     planner, search:800, think:400, policy    built-in agents (`names` lists them)
     level:1 … level:10                        the shipped policy, weakened: a beginner to the policy itself
     think:400:runs/mine/best.safetensors      a saved policy that thinks
+    search:800@NAME, think:400@NAME           told that its rivals play as NAME, any agent
     search:800+12, think:400+12@0:policy      with a team, and a known agent in a seat (`roles.py`)
     runs/mine/best.safetensors                a saved policy
     package.module:attribute                  a function of a message, an `Agent`, or a class or function that makes one
@@ -18,24 +19,20 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import operator
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from symphony9_env.agents.base import Agent
 from symphony9_env.agents.external import MAX_TIMEOUT, TIMEOUT, ExternalAgent
 from symphony9_env.agents.http_transport import HttpTransport
 from symphony9_env.agents.levels import LEVELS, LevelAgent
+from symphony9_env.agents.loading import load_file, load_module, load_safely
 from symphony9_env.agents.message import AgentMessage
 from symphony9_env.agents.policy import SUFFIX, PolicyAgent, ShippedPolicy
 from symphony9_env.agents.process_transport import FunctionProcess, ProcessTransport
@@ -61,14 +58,13 @@ _IDENTIFIERS: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FILE_ATTRIBUTE: Final = re.compile(rf"(.+\.py):({_IDENTIFIERS})")
 _MODULE_ATTRIBUTE: Final = re.compile(rf"({_IDENTIFIERS}):({_IDENTIFIERS})")
 _SEARCH_NAME: Final = re.compile(
-    rf"{SEARCH}(?::(?P<playouts>[0-9]{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>{'|'.join(STRATEGIES)}))?"
+    rf"{SEARCH}(?::(?P<playouts>[0-9]{{1,10}}))?{TEAM_PATTERN}(?:@{KNOWN_PATTERN}(?P<rivals>.+))?"
 )
-_SEARCH_PREFIX: Final = rf"{SEARCH}(?![^:@+])"
 _THINK_NAME: Final = re.compile(
     rf"{THINK}(?::(?P<lines>[0-9]{{1,10}}))?(?::(?P<policy>.+?{re.escape(SUFFIX)}))?{TEAM_PATTERN}"
     rf"(?:@{KNOWN_PATTERN}(?P<rivals>.+))?"
 )
-_THINK_PREFIX: Final = rf"{THINK}(?![^:@+])"
+_SIMULATING_PREFIX: Final = rf"(?P<kind>{SEARCH}|{THINK})(?![^:@+])"
 _LEVEL_PREFIX: Final = "level(?![^:])"
 _LABEL: Final = re.compile(r"([^:=@/\\]+)=(.+)")
 _NAME: Final = re.compile(r"[^\s:=@/\\,\"']+")
@@ -128,18 +124,15 @@ def is_external(name: str) -> bool:
     text = split_label(name)[1]
     if text.startswith((_STDIO, *_HTTP)):
         return True
-    if re.match(_THINK_PREFIX, text):
-        found = _THINK_NAME.fullmatch(text)
-        return bool(found and found["rivals"] and is_external(found["rivals"]))
+    if re.match(_SIMULATING_PREFIX, text):
+        return is_external(_find_rivals(text))
     if text.endswith(SUFFIX) or re.match(_LEVEL_PREFIX, text):
         return False
-    if text.partition(":")[0] == SEARCH:
-        return is_external(text.partition("@")[2])  # the rivals that the search is told of
     return bool(_FILE_ATTRIBUTE.fullmatch(text) or _MODULE_ATTRIBUTE.fullmatch(text))
 
 
 def is_process_or_address(name: str) -> bool:
-    """Return whether a name stands for a process or a web address, also as the rivals of `think`.
+    """Return whether a name stands for a process or a web address, also as the rivals of `search` and `think`.
 
     >>> is_process_or_address("mine=stdio:python my_agent.py"), is_process_or_address("my_agent.py:decide")
     (True, False)
@@ -148,27 +141,32 @@ def is_process_or_address(name: str) -> bool:
 
 
 def is_registered(name: str) -> bool:
-    """Return whether a name was added by `register`, also as the rivals of `think`: other programs don't know it."""
+    """Return whether a name was added by `register`, which other programs don't know; also as the rivals of another."""
     return _find_innermost(name) in _registered
 
 
 def _find_innermost(name: str) -> str:
-    """Return the agent that a name stands for; of a policy that thinks, the agent that its rivals play as."""
+    """Return the agent that a name stands for; of one that is told of its rivals, the agent that they play as."""
     text = split_label(name)[1]
-    found = _THINK_NAME.fullmatch(text) if re.match(_THINK_PREFIX, text) else None
-    return _find_innermost(found["rivals"]) if found and found["rivals"] else text
+    rivals = _find_rivals(text)
+    return _find_innermost(rivals) if rivals else text
+
+
+def _find_rivals(text: str) -> str:
+    """Return the agent that `search` or `think` is told that its rivals play as; an empty text if there is none."""
+    found = _SEARCH_NAME.fullmatch(text) or _THINK_NAME.fullmatch(text)
+    return found["rivals"] or "" if found else ""
 
 
 def find_policy_files(name: str) -> list[str]:
     """Return the paths of the saved policies that a name makes `make` read; none if it stands for something else."""
     text = split_label(name)[1]
-    if re.match(_THINK_PREFIX, text):
+    if re.match(_SIMULATING_PREFIX, text):
         found = _THINK_NAME.fullmatch(text)
-        guide = [found["policy"]] if found and found["policy"] else []
-        return guide + (find_policy_files(found["rivals"]) if found and found["rivals"] else [])
+        return ([found["policy"]] if found and found["policy"] else []) + find_policy_files(_find_rivals(text))
     if text.endswith(SUFFIX):
         return [text]
-    is_other = text in names() or is_external(text) or re.match(_SEARCH_PREFIX, text)
+    is_other = text in names() or is_external(text)
     return [text] if not is_other and (os.path.exists(text) or os.path.dirname(text)) else []
 
 
@@ -208,10 +206,9 @@ def make(
     label, text = split_label(name)
     if label is not None and label in names():
         raise ValueError(f"agent {name!r}: {label!r} is another agent's name; choose another label")
-    if re.match(_THINK_PREFIX, text):
-        agent: Agent = _make_think(text, chosen, num_threads, timeout=timeout, log=log, isolate=isolate)
-    elif re.match(_SEARCH_PREFIX, text):  # `search:N@module:attribute` looks like a module's attribute
-        agent = _make_search(text, chosen, num_threads)
+    if found := re.match(_SIMULATING_PREFIX, text):  # the rivals may be an attribute of a module or file
+        make_simulating = _make_search if found["kind"] == SEARCH else _make_think
+        agent: Agent = make_simulating(text, chosen, num_threads, timeout=timeout, log=log, isolate=isolate)
     elif isolate and (isolated := _isolate(text, chosen, timeout, log)) is not None:
         agent = isolated
     elif is_external(text):
@@ -249,16 +246,18 @@ def _make_named(text: str, seed: int) -> Agent:
     raise ValueError(f"unknown agent {text!r}; {suggest(text, names())}allowed: {list_allowed()}")
 
 
-def _make_search(text: str, seed: int, num_threads: int) -> SearchAgent:
+def _make_search(text: str, seed: int, num_threads: int, **of_rivals: Any) -> SearchAgent:
+    """Make a search; `of_rivals` are further arguments to make the agent that its rivals play as."""
     found = _SEARCH_NAME.fullmatch(text)
     playouts = int(found["playouts"] or DEFAULT_PLAYOUTS) if found else 0
     roles = parse_roles(found) if found else None
     if found is None or roles is None or not 1 <= playouts <= MAX_PLAYOUTS:
         raise ValueError(
             f"agent {show(text)}; allowed: search:N with 1 to {MAX_PLAYOUTS} playouts a decision, "
-            f"or search:N@ and one of {', '.join(STRATEGIES)}; {ROLES_HELP}"
+            f"and behind it @ and the agent that the rivals play as; {ROLES_HELP}"
         )
-    return SearchAgent(playouts, seed, rivals=found["rivals"], roles=roles, num_threads=num_threads)
+    rivals = make(found["rivals"], seed, **of_rivals) if found["rivals"] else None
+    return SearchAgent(playouts, seed, rivals=rivals, roles=roles, num_threads=num_threads)
 
 
 def _make_think(text: str, seed: int, num_threads: int, **of_rivals: Any) -> ThinkAgent:
@@ -290,7 +289,7 @@ def _find_factory(name: str) -> Any:
     if name in _registered:
         return _registered[name]
     point = _list_entry_points().get(name)
-    return None if point is None else _load(name, point.load)
+    return None if point is None else load_safely(name, point.load)
 
 
 def _make_external(text: str, seed: int, timeout: float, log: Path | None) -> Agent:
@@ -299,8 +298,8 @@ def _make_external(text: str, seed: int, timeout: float, log: Path | None) -> Ag
     if text.startswith(_HTTP):
         return ExternalAgent(HttpTransport(text, timeout), text, seed)
     module, attribute = text.rsplit(":", 1)
-    load = _load_file if _FILE_ATTRIBUTE.fullmatch(text) else _load_module
-    return _adapt(_load(text, lambda: operator.attrgetter(attribute)(load(module))), text, seed)
+    load = load_file if _FILE_ATTRIBUTE.fullmatch(text) else load_module
+    return _adapt(load_safely(text, lambda: operator.attrgetter(attribute)(load(module))), text, seed)
 
 
 def _isolate(text: str, seed: int, timeout: float, log: Path | None) -> Agent | None:
@@ -324,9 +323,9 @@ def _adapt(found: Any, name: str, seed: int) -> Agent:
     if isinstance(found, Agent):
         made: Any = copy.copy(found)  # it gets a name here
     elif _takes_seed(found):
-        made = _load(name, lambda: found(seed=seed))
+        made = load_safely(name, lambda: found(seed=seed))
     elif isinstance(found, type) and issubclass(found, Agent):
-        made = _load(name, found)
+        made = load_safely(name, found)
     else:
         made = found
     if isinstance(made, Agent):
@@ -358,43 +357,3 @@ def _takes_seed(found: Any) -> bool:
         return "seed" in inspect.signature(found).parameters
     except (TypeError, ValueError):  # not callable, or a built-in function without a signature
         return False
-
-
-def _load(name: str, load: Callable[[], Any]) -> Any:
-    """Run code that somebody else wrote; raise a ValueError that names the agent if it fails."""
-    try:
-        return load()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"agent {name!r}: {error}") from error
-    except Exception as error:
-        raise ValueError(f"agent {name!r}: {type(error).__name__}: {error}") from error
-
-
-def _load_module(name: str) -> ModuleType:
-    _add_to_path(Path.cwd())  # the `symphony9` command does not have it, `python -m` does
-    return importlib.import_module(name)
-
-
-def _load_file(path: str) -> ModuleType:
-    """Import a file, once for each version of its contents."""
-    file = Path(path).resolve()
-    content = file.read_bytes()
-    name = f"symphony9_agent_{hashlib.sha256(bytes(file) + content).hexdigest()[:16]}"
-    if name not in sys.modules:
-        _add_to_path(file.parent)  # for modules beside it
-        spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
-
-
-def _add_to_path(folder: Path) -> None:
-    """Let modules be imported from a folder; at the end of the path, so that it hides none."""
-    if str(folder) not in sys.path and not (folder == Path.cwd() and "" in sys.path):
-        sys.path.append(str(folder))

@@ -13,9 +13,10 @@ computing the best bids there would make playouts much slower.
 The value of a playout is the seat's share of the win. The planner's action has the largest prior at every node, so that
 another action must prove to be better.
 
-`search:N@planner` assumes that all rivals follow the named strategy: it approximates a best response to it. In a search
-for a team (`roles.py`) all seats of the team follow the tree, each by what it may know, and the value of a playout is
-the team's share of the win.
+`search:N@NAME` assumes that all rivals play as the agent NAME: it approximates a best response to it. A scripted agent
+and a policy are simulated here. Where it is any other agent's turn, a playout stops until Python has asked the agent.
+In a search for a team (`roles.py`) all seats of the team follow the tree, each by what it may know, and the value of a
+playout is the team's share of the win.
 """
 
 from __future__ import annotations
@@ -24,19 +25,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from symphony9_env.actions import BID, MAX_CONTRIBUTION, NUM_ACTIONS_DISCUSSION, SELL
+from symphony9_env.actions import BID, NUM_ACTIONS_DISCUSSION, SELL
 from symphony9_env.agents.bidding import NUM_BIDS, sample_bid
-from symphony9_env.agents.greedy import greedy_move
 from symphony9_env.agents.planner import estimate_composition_values, plan_move
-from symphony9_env.agents.strategies import scripted_move
-from symphony9_env.compilation import entry, rule
-from symphony9_env.rules.chance import draw_below, draw_member, mix, num_members, skip_draws
-from symphony9_env.rules.concert import close_hand
-from symphony9_env.rules.game import HAND_TOKEN, HAND_TOTAL, apply, legal_set
+from symphony9_env.agents.rival_models import ALL_ACTIONS, SALES, draw_greedy_seats, guess_closed_hands, rival_move
+from symphony9_env.agents.strategies import UNKNOWN
+from symphony9_env.compilation import entry, inlined_rule, rule
+from symphony9_env.rules.chance import mix, num_members, skip_draws
+from symphony9_env.rules.game import apply, legal_set
 from symphony9_env.rules.scoring import rank_players, total_points, win_share
 from symphony9_env.rules.state import CONTRIBUTE, NONE, NUM_BOARDS, NUM_MUSICIANS, OVER, Game
 from symphony9_env.views.resample import resample_hidden
-from symphony9_env.views.visible import hide_unknown, is_hand_hidden, public_digest, purse_digest
+from symphony9_env.views.visible import hide_unknown, public_digest, purse_digest
 
 MAX_DEPTH: Final = 64  # own decisions on one path through the tree
 SLOTS_PER_NODE: Final = 4  # size of the hash table of nodes
@@ -44,70 +44,143 @@ SLOTS_PER_NODE: Final = 4  # size of the hash table of nodes
 EXPLORATION: Final = 0.6  # weight of the exploration bonus
 PLANNER_PRIOR: Final = 0.5  # prior of the planner's action; the other actions share the rest
 SALE_PRIOR: Final = 0.01  # prior of a sale of furniture, which is rarely good
-GREEDY_RIVAL_PERMILLE: Final = 250  # how often a simulated rival is greedy; otherwise he follows the planner
-RIVAL_RANDOM_MOVE_PERMILLE: Final = 80  # how often a simulated rival plays a uniformly random legal move
-RIVAL_BID_SHIFT_PERMILLE: Final = 500  # how often a simulated rival bids a dollar more or less
-
-UNKNOWN: Final = NONE  # the rivals' strategy is not known
-_SALES: Final = ((1 << BID - SELL) - 1) << SELL
+WAITING: Final = -1.0  # the value of a playout that can't go on before Python has asked a rival for a move
+# How far a playout and its tree have come, in an array.
+NUM_NODES, NUM_MOVES, VALUED_ROUND, DEPTH, IN_TREE, NUM_PROGRESS = range(6)
 
 
 @rule
-def _search(root: Game, first_actions: int, told: Any, stream: Any, world: Any, tree: Any, win_shares: Any) -> int:
+def _search(
+    root: Game, first_actions: int, told: Any, policy: Any, world: Any, tree: Any, playout: Any, win_shares: Any
+) -> int:
     """Run a playout for each element of `win_shares`, write its value there, and return the most visited action.
 
-    All playouts begin with one of `first_actions`. `told` is the known strategy of rivals and, for each seat that may
-    decide, the set of seats that follow it and the team, as a set of seats.
+    All playouts begin with one of `first_actions`.
     """
-    seat = int(root.player)
-    strategy, roles = told
-    known, team = roles[seat]
-    in_tree_seats = team & ~known if strategy != UNKNOWN else team
-    slots, keys, planner_action, visits, wins = tree
+    _clear(tree, playout)
+    for number in range(len(win_shares)):
+        _begin_playout(root, told, policy, number, world, playout)
+        win_shares[number] = _play_on(root, first_actions, told, policy, world, tree, playout, None)
+    return _most_visited(tree)
+
+
+@rule
+def _prepare_root(states: Any, row: int, seed: Any, is_comparison: bool, scratch: Any, playout: Any) -> int:
+    """Copy a state to `scratch[0]` without what the deciding seat can't know; return the set of its legal actions."""
+    streams = playout[0]
+    scratch[0] = states[row]
+    root = scratch[0]
+    hide_unknown(root, int(root.player))
+    streams[0] = mix(seed ^ public_digest(root))
+    if is_comparison:
+        streams[0] = mix(streams[0])
+    return legal_set(root)
+
+
+@rule
+def _clear(tree: Any, playout: Any) -> None:
+    """Make a tree empty."""
+    slots, _, _, visits, wins = tree
+    _, progress, _, composition_values, _, _, _ = playout
     slots[:] = NONE
     visits[:] = 0
     wins[:] = 0
-    nodes, actions = np.empty(MAX_DEPTH, np.int64), np.empty(MAX_DEPTH, np.int64)
-    points, ranks = np.zeros(NUM_BOARDS, np.int64), np.zeros(NUM_BOARDS)
-    composition_values = np.zeros((NUM_BOARDS, NUM_MUSICIANS))
-    probabilities = np.zeros(NUM_BIDS)
-    num_nodes = 0
-    for playout in range(len(win_shares)):
-        chance = mix(skip_draws(stream, playout))
-        world[0] = root
-        game = world[0]
-        resample_hidden(game, seat, chance)
-        greedy_seats = draw_greedy_seats(chance)
-        _guess_closed_hands(game, composition_values, seat, strategy, known, greedy_seats, chance)
-        depth, in_tree, number, estimated_round = 0, True, NUM_BOARDS, NONE
-        while game.phase != OVER:
-            number += 1
-            if game.round_index != estimated_round:
-                estimate_composition_values(game, composition_values)
-                estimated_round = game.round_index
-            if game.phase == CONTRIBUTE and game.round_index > root.round_index and not in_tree:
-                action = sample_bid(game, int(game.player), probabilities, mix(skip_draws(chance, number)))
-            elif not in_tree_seats >> int(game.player) & 1:
-                followed = strategy if known >> int(game.player) & 1 else UNKNOWN
-                action = model_move(game, composition_values, followed, greedy_seats, mix(skip_draws(chance, number)))
-            elif in_tree and depth < MAX_DEPTH:
-                key = mix(public_digest(game) ^ purse_digest(game))
-                node, num_nodes, is_new = _find_node(slots, keys, key, num_nodes)
-                if is_new:
-                    planner_action[node] = plan_move(game, composition_values)
-                    in_tree = False
-                legal = first_actions if depth == 0 else legal_set(game)
-                action = _select(visits[node], wins[node], legal, planner_action[node])
-                nodes[depth], actions[depth] = node, action
-                depth += 1
-            else:
-                action = plan_move(game, composition_values)
-            apply(game, action, None)
-        share = win_shares[playout] = _score_playout(game, team, points, ranks)
-        for level in range(depth):
-            visits[nodes[level], actions[level]] += 1
-            wins[nodes[level], actions[level]] += share
-    return _most_visited(visits[0], planner_action[0])
+    progress[NUM_NODES] = 0
+    composition_values[:] = 0
+
+
+@inlined_rule
+def _begin_playout(root: Game, told: Any, policy: Any, number: int, world: Any, playout: Any) -> None:
+    """Draw a world for the playout with this number; the hands of rivals that Python must ask are drawn uniformly."""
+    streams, progress, _, composition_values, _, _, _ = playout
+    streams[1] = mix(skip_draws(streams[0], number))
+    world[0] = root
+    resample_hidden(world[0], int(root.player), streams[1])
+    guess_closed_hands(world[0], composition_values, told, policy, streams[1])
+    progress[NUM_MOVES] = NUM_BOARDS  # the draws before are those of closed hands
+    progress[VALUED_ROUND] = NONE
+    progress[DEPTH] = 0
+    progress[IN_TREE] = 1
+
+
+@inlined_rule
+def _play_on(
+    root: Game, first_actions: int, told: Any, policy: Any, world: Any, tree: Any, playout: Any, moves: Any
+) -> float:
+    """Play a playout to its end and return its value.
+
+    If `moves` is not None, add its moves there, and return WAITING where Python must ask a rival for one.
+    """
+    streams, progress, path, composition_values, probabilities, points, ranks = playout
+    slots, keys, planner_action, visits, wins = tree
+    rivals, roles = told
+    known, team = roles[int(root.player)]
+    tree_seats = team & ~known if rivals != UNKNOWN else team
+    game, chance = world[0], streams[1]
+    greedy_seats = draw_greedy_seats(chance)
+    number, valued_round = progress[NUM_MOVES], progress[VALUED_ROUND]
+    depth, in_tree = progress[DEPTH], progress[IN_TREE] == 1
+    while game.phase != OVER:
+        number += 1
+        if game.round_index != valued_round:
+            estimate_composition_values(game, composition_values)
+            valued_round = np.int64(game.round_index)
+        if game.phase == CONTRIBUTE and game.round_index > root.round_index and not in_tree:
+            action = sample_bid(game, int(game.player), probabilities, mix(skip_draws(chance, number)))
+        elif not tree_seats >> int(game.player) & 1:
+            followed = rivals if known >> int(game.player) & 1 else UNKNOWN
+            stream = mix(skip_draws(chance, number))
+            action = rival_move(game, composition_values, followed, policy, ALL_ACTIONS, greedy_seats, stream)
+        elif in_tree and depth < MAX_DEPTH:
+            node, is_new = _reach_node(game, composition_values, slots, keys, planner_action, progress)
+            in_tree = not is_new
+            legal = first_actions if depth == 0 else legal_set(game)
+            action = _select(visits[node], wins[node], legal, planner_action[node])
+            path[depth, 0], path[depth, 1] = node, action
+            depth += 1
+        else:
+            action = plan_move(game, composition_values)
+        if moves is not None:
+            if action == NONE:
+                _save_progress(progress, number, valued_round, depth, in_tree)
+                return WAITING
+            _record(action, moves)
+        apply(game, action, None)
+    share = _score_playout(game, team, points, ranks)
+    for level in range(depth):
+        visits[path[level, 0], path[level, 1]] += 1
+        wins[path[level, 0], path[level, 1]] += share
+    return share
+
+
+@rule
+def _save_progress(progress: Any, number: int, valued_round: int, depth: int, in_tree: bool) -> None:
+    """Keep how far a playout has come until it goes on."""
+    progress[NUM_MOVES], progress[VALUED_ROUND], progress[DEPTH], progress[IN_TREE] = (
+        number,
+        valued_round,
+        depth,
+        in_tree,
+    )
+
+
+@rule
+def _record(action: int, moves: Any) -> None:
+    """Add an action to the moves of a game."""
+    history, length = moves
+    history[0, length[0]] = action
+    length[0] += 1
+
+
+@inlined_rule
+def _reach_node(game: Game, composition_values: Any, slots: Any, keys: Any, planner_action: Any, progress: Any) -> Any:
+    """Return the node of this decision, and whether it was added to the tree just now."""
+    key = mix(public_digest(game) ^ purse_digest(game))
+    node, num_nodes, is_new = _find_node(slots, keys, key, progress[NUM_NODES])
+    if is_new:
+        progress[NUM_NODES] = num_nodes
+        planner_action[node] = plan_move(game, composition_values)
+    return node, is_new
 
 
 @rule
@@ -132,7 +205,7 @@ def _select(visits: Any, wins: Any, legal: int, planner_action: int) -> int:
         won += wins[action]
     mean = won / total if total > 0 else 0.5  # the assumed value of an action that was not tried yet
     bonus = EXPLORATION * np.sqrt(total + 1.0)
-    rest = (1 - PLANNER_PRIOR) / max(num_members(legal & ~_SALES) - 1, 1)
+    rest = (1 - PLANNER_PRIOR) / max(num_members(legal & ~SALES) - 1, 1)
     best, best_value = NONE, -1.0
     while legal != 0:
         action = num_members((legal & -legal) - 1)
@@ -146,11 +219,12 @@ def _select(visits: Any, wins: Any, legal: int, planner_action: int) -> int:
 
 
 @rule
-def _most_visited(visits: Any, planner_action: int) -> int:
-    """Return the most visited action; in a tie, the planner's is preferred."""
-    best = int(planner_action)
+def _most_visited(tree: Any) -> int:
+    """Return the most visited action at the root; in a tie, the planner's is preferred."""
+    _, _, planner_action, visits, _ = tree
+    best = int(planner_action[0])
     for action in range(NUM_ACTIONS_DISCUSSION):
-        if visits[action] > visits[best]:
+        if visits[0, action] > visits[0, best]:
             best = action
     return best
 
@@ -168,89 +242,46 @@ def _score_playout(game: Game, team: int, points: Any, ranks: Any) -> float:
     return share
 
 
-# Models of the rivals.
-
-
-@rule
-def draw_greedy_seats(chance: Any) -> int:
-    """Draw the set of seats that follow the greedy strategy in this world; the others follow the planner."""
-    seats = 0
-    for seat in range(NUM_BOARDS):
-        seats |= (draw_below(chance, seat, 1000) < GREEDY_RIVAL_PERMILLE) << seat
-    return seats
-
-
-@rule
-def model_move(game: Game, composition_values: Any, rival_strategy: int, greedy_seats: int, stream: Any) -> int:
-    """Return the action of a simulated rival: that of his strategy, if it is known.
-
-    Otherwise it is the planner's or the greedy strategy's action, sometimes replaced by a random one. Half of the bids
-    are a dollar off.
-    """
-    if rival_strategy != UNKNOWN:
-        return scripted_move(rival_strategy, game, stream)
-    if draw_below(stream, 0, 1000) < RIVAL_RANDOM_MOVE_PERMILLE:
-        return draw_member(stream, 1, legal_set(game) & ~_SALES)
-    if greedy_seats >> int(game.player) & 1:
-        action = greedy_move(game)
-    else:
-        action = plan_move(game, composition_values)
-    if game.phase == CONTRIBUTE and draw_below(stream, 2, 1000) < RIVAL_BID_SHIFT_PERMILLE:
-        return _shift_bid(game, action, 2 * draw_below(stream, 3, 2) - 1)
-    return action
-
-
-@rule
-def _shift_bid(game: Game, action: int, dollars: int) -> int:
-    """Change a bid of coins by so many dollars, if the result is legal; a bid with furniture stays unchanged."""
-    total = action - BID + dollars
-    if action > BID + MAX_CONTRIBUTION or not 0 <= total <= MAX_CONTRIBUTION:
-        return action
-    return BID + total if legal_set(game) >> BID + total & 1 else action
-
-
-@rule
-def _guess_closed_hands(
-    game: Game, composition_values: Any, seat: int, strategy: int, known: int, greedy_seats: int, chance: Any
-) -> None:
-    """Replace the hands that others have already closed by bids of their models.
-
-    A model may want to sell furniture first. A real sale would be public, so $2 (or all his money) is bid instead.
-    """
-    if game.phase != CONTRIBUTE:
-        return
-    for player in range(game.num_players):
-        if is_hand_hidden(game, seat, player):
-            game.player = player
-            stream = mix(skip_draws(chance, player))
-            followed = strategy if known >> player & 1 else UNKNOWN
-            action = model_move(game, composition_values, followed, greedy_seats, stream)
-            hand = action - BID if action >= BID else min(int(game.money[player]), 2)
-            close_hand(game, player, HAND_TOTAL[hand], HAND_TOKEN[hand])
-    game.player = seat
-
-
 @entry
 def search_rows(
-    states: Any, rows: Any, playouts: int, told: Any, seed: Any, scratch: Any, tree: Any, actions: Any
+    states: Any,
+    rows: Any,
+    told: Any,
+    policy: Any,
+    seed: Any,
+    scratch: Any,
+    tree: Any,
+    playout: Any,
+    win_shares: Any,
+    actions: Any,
 ) -> None:
-    """Write an action for each of these rows to `actions`. `scratch` holds two states; `tree` comes from `new_tree`."""
-    win_shares = np.empty(playouts)
+    """Write an action for each of these rows to `actions`, with a playout for each element of `win_shares`.
+
+    `told` is how rivals play (UNKNOWN, POLICY, or a strategy's number) and, for each seat that may decide, the set of
+    seats that do and the team, as a set of seats. `policy` is the network, a workspace for it and the temperature of
+    rivals that play as a policy, and None for others. `scratch` holds two states; `tree` comes from `new_tree`,
+    `playout` from `new_playout`.
+    """
     for index in range(len(rows)):
-        scratch[0] = states[rows[index]]
-        root = scratch[0]
-        hide_unknown(root, int(root.player))
-        legal = legal_set(root)
+        legal = _prepare_root(states, rows[index], seed, False, scratch, playout)
         if legal & (legal - 1) == 0:  # nothing to choose
             actions[index] = num_members(legal - 1)
         else:
-            stream = mix(seed ^ public_digest(root))
-            actions[index] = _search(root, legal, told, stream, scratch[1:], tree, win_shares)
+            actions[index] = _search(scratch[0], legal, told, policy, scratch[1:], tree, playout, win_shares)
 
 
 @entry
 def compare_actions(
-    states: Any, row: int, actions: Any, told: Any, seed: Any, scratch: Any, tree: Any, win_shares: Any
+    states: Any,
+    row: int,
+    actions: Any,
+    told: Any,
+    policy: Any,
+    seed: Any,
+    scratch: Any,
+    tree: Any,
+    playout: Any,
+    win_shares: Any,
 ) -> None:
     """Search one game once for each of these legal actions, which all playouts of that search begin with.
 
@@ -258,12 +289,43 @@ def compare_actions(
     values can be compared playout by playout. These are other worlds than those in which `search_rows` chooses: its
     choice would look too good in them.
     """
-    scratch[0] = states[row]
-    root = scratch[0]
-    hide_unknown(root, int(root.player))
-    stream = mix(mix(seed ^ public_digest(root)))
+    _prepare_root(states, row, seed, True, scratch, playout)
     for index in range(len(actions)):
-        _search(root, 1 << actions[index], told, stream, scratch[1:], tree, win_shares[index])
+        first_actions = 1 << actions[index]
+        _search(scratch[0], first_actions, told, policy, scratch[1:], tree, playout, win_shares[index])
+
+
+# The same search with rivals that Python asks: it calls these functions one after the other.
+
+
+@entry
+def begin_search(states: Any, row: int, seed: Any, is_comparison: bool, scratch: Any, playout: Any) -> int:
+    """Prepare the search of a game; return the set of its legal actions."""
+    return _prepare_root(states, row, seed, is_comparison, scratch, playout)
+
+
+@entry
+def clear_tree(tree: Any, playout: Any) -> None:
+    """Make a tree empty, before its first playout."""
+    _clear(tree, playout)
+
+
+@entry
+def begin_playout(told: Any, number: int, scratch: Any, playout: Any) -> None:
+    """Draw the world of the playout with this number, but for the hands that rivals who are asked have closed."""
+    _begin_playout(scratch[0], told, None, number, scratch[1:], playout)
+
+
+@entry
+def play_on(first_actions: int, told: Any, scratch: Any, tree: Any, playout: Any, history: Any, length: Any) -> float:
+    """Play the playout on to its end and return its value, or to a rival to be asked, and return WAITING."""
+    return _play_on(scratch[0], first_actions, told, None, scratch[1:], tree, playout, (history, length))
+
+
+@entry
+def choose_action(tree: Any) -> int:
+    """Return the choice after all playouts."""
+    return _most_visited(tree)
 
 
 def new_tree(playouts: int) -> tuple[Any, ...]:
@@ -277,4 +339,17 @@ def new_tree(playouts: int) -> tuple[Any, ...]:
         np.empty(playouts, np.int64),
         np.empty((playouts, NUM_ACTIONS_DISCUSSION), np.int32),
         np.empty((playouts, NUM_ACTIONS_DISCUSSION), np.float32),
+    )
+
+
+def new_playout() -> tuple[Any, ...]:
+    """Return buffers for the playout that is being played."""
+    return (
+        np.zeros(2, np.uint64),  # the random streams of the search and of the playout
+        np.zeros(NUM_PROGRESS, np.int64),
+        np.zeros((MAX_DEPTH, 2), np.int64),  # the nodes on its path through the tree, and the actions there
+        np.zeros((NUM_BOARDS, NUM_MUSICIANS)),  # estimated composition values
+        np.zeros(NUM_BIDS),  # probabilities of bids
+        np.zeros(NUM_BOARDS, np.int64),  # points
+        np.zeros(NUM_BOARDS),  # ranks
     )

@@ -19,6 +19,11 @@ from symphony9_env.views.visible import hide_unknown, public_digest
 STRATEGIES: Final = ("random", "greedy", "investor", "planner", "eccentric")
 RANDOM, GREEDY, INVESTOR, PLANNER, ECCENTRIC = range(len(STRATEGIES))
 
+# How simulated rivals are known to play. Other numbers are those of STRATEGIES.
+UNKNOWN: Final = -1
+POLICY: Final = -2  # as a saved policy
+ASKED: Final = -3  # as an agent that Python asks
+
 
 @rule
 def scripted_move(strategy: int, game: Game, stream: Any) -> int:

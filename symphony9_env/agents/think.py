@@ -22,9 +22,10 @@ from symphony9_env.agents import inference, lines
 from symphony9_env.agents.base import Agent, Positions, Rows, StoredPositions
 from symphony9_env.agents.networks import Floats
 from symphony9_env.agents.policy import PolicyAgent, ShippedPolicy
+from symphony9_env.agents.rivals import find_kind
 from symphony9_env.agents.roles import NO_ROLES, Roles
-from symphony9_env.agents.scripted import ScriptedAgent
 from symphony9_env.agents.simulation import Buffers, Models, Simulation
+from symphony9_env.agents.strategies import ASKED
 from symphony9_env.rules.state import States, new_states
 from symphony9_env.threads import ExclusiveUse, ThreadPool
 
@@ -88,7 +89,8 @@ class ThinkAgent(Agent):
         known = f"@{roles.format_known(rivals.spec or rivals.name)}" if rivals else ""  # without a label
         self.name = f"think:{num_lines}{guide}{roles.format_team()}{known}"
         self.roles = roles
-        if rivals and roles != NO_ROLES and not isinstance(rivals, ScriptedAgent | PolicyAgent | ShippedPolicy):
+        self._kind = find_kind(rivals)
+        if self._kind == ASKED and roles != NO_ROLES:
             raise ValueError(
                 f"agent {self.name!r}: with seats, the agent behind @ must be a scripted agent or a policy"
             )
@@ -128,7 +130,7 @@ class ThinkAgent(Agent):
         with self._exclusive:
             for count in np.unique(positions.states["num_players"][rows]).tolist():
                 self._prepare(count)
-            num_threads = 1 if self._asks_rivals() else min(self.num_threads, len(rows))
+            num_threads = 1 if self._kind == ASKED else min(self.num_threads, len(rows))
             if num_threads <= 1:
                 return [self._think(positions, row, 0) for row in rows.tolist()]
             parts = [(positions, rows[thread::num_threads].tolist(), thread) for thread in range(num_threads)]
@@ -140,26 +142,19 @@ class ThinkAgent(Agent):
     def _think_rows(self, positions: Positions, rows: list[int], thread: int) -> list[Analysis]:
         return [self._think(positions, row, thread) for row in rows]
 
-    def _asks_rivals(self) -> bool:
-        return any(models.rivals == lines.OUTSIDE for models in self._models.values())
-
     def _prepare(self, num_players: int) -> None:
         """Load the policies for a number of players."""
         if num_players in self._models:
             return
         self.check_players(num_players)
         guide = self.policy.for_players(num_players).network
-        kind, network, temperature = lines.MIXED, guide, 0.0
-        if isinstance(self.rivals, ScriptedAgent):
-            kind = self.rivals.strategy
-        elif isinstance(self.rivals, PolicyAgent | ShippedPolicy):
+        network, temperature = guide, 0.0
+        if isinstance(self.rivals, PolicyAgent | ShippedPolicy):
             known = self.rivals.for_players(num_players)
-            kind, network, temperature = lines.NETWORK, known.network, float(known.card.temperature)
-        elif self.rivals:
-            kind = lines.OUTSIDE
+            network, temperature = known.network, float(known.card.temperature)
         chosen = self.settings
         self._models[num_players] = Models(
-            kind,
+            self._kind,
             guide,
             network,
             chosen.own_temperature,

@@ -8,7 +8,9 @@ from symphony9_env import agents
 from tests.scenarios import at_concert, bids
 
 ALONE = ["search:60", "think:60", "think:60@planner", "think:60@policy", "think:10@search:5"]
+ALONE += ["search:60@policy", "search:4@search:2"]
 IN_A_TEAM = ["search:60+013", "search:60+23@0:planner", "think:60+03", "think:30+23@0:policy"]
+IN_A_TEAM += ["search:40+23@0:policy", "search:4+23@0:search:2", "search:4@1:search:2"]
 
 
 @pytest.mark.parametrize("name", [*ALONE, *IN_A_TEAM])

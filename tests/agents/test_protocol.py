@@ -29,6 +29,8 @@ KINDS = [
     *SCRIPTED,
     "search:6",
     "search:6@planner",
+    "search:4@policy",
+    "search:4@level:3",
     "think:6",
     "think:6@planner",
     "think:4@policy",
@@ -41,6 +43,7 @@ TEAMS = [
     "search:6+12",
     "search:6+02@planner",
     "search:6+01@0:greedy",
+    "search:4+02@1:policy",
     "think:6+12",
     "think:4+02@policy",
     "think:4@0:policy",
@@ -79,6 +82,7 @@ def test_names_can_all_be_made() -> None:
     assert agents.make("search:25").name == "search:25"
     assert agents.make("think").name == f"think:{DEFAULT_LINES}"
     assert agents.make("think:25@search:3@planner").name == "think:25@search:3@planner"
+    assert agents.make("search:3+12@0:think:25@policy").name == "search:3+12@0:think:25@policy"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,12 @@ def test_names_can_all_be_made() -> None:
         ("search:0", "agent 'search:0'; allowed: search:N"),
         ("search:many", "agent 'search:many'; allowed: search:N"),
         ("search:-3", "agent 'search:-3'; allowed: search:N"),
-        ("search:10@nobody", "agent 'search:10@nobody'; allowed: search:N"),
+        ("search:10@", "agent 'search:10@'; allowed: search:N"),
+        ("search:10@nobody", "unknown agent 'nobody'"),
+        ("search:10@0:nobody", "unknown agent 'nobody'"),
+        ("search:10@level:0", "agent 'level:0'; allowed: level:1 to level:10"),
+        ("search:10@no.safetensors", "policy no.safetensors: no such file"),
+        ("search:10:no.safetensors", "agent 'search:10:no.safetensors'; allowed: search:N"),
         ("search:10+1", "agent 'search:10\\+1'; allowed: search:N"),
         ("search:10+21", "agent 'search:10\\+21'; allowed: search:N"),
         ("search:10+11", "agent 'search:10\\+11'; allowed: search:N"),
@@ -108,7 +117,6 @@ def test_names_can_all_be_made() -> None:
         ("search:٣", "agent 'search:٣'; allowed: search:N"),
         ("search:10+0٣", "agent 'search:10\\+0٣'; allowed: search:N"),
         ("think:10@level:0", "agent 'level:0'; allowed: level:1 to level:10"),
-        ("search:10@policy", "agent 'search:10@policy'; allowed: search:N"),
         ("think:10:planner", "agent 'think:10:planner'; allowed: think:N"),
         ("think:10:no.safetensors", "policy no.safetensors: no such file"),
         ("think:10@nobody", "unknown agent 'nobody'"),

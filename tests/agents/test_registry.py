@@ -209,7 +209,8 @@ def test_an_instance_is_not_renamed(folder: Path) -> None:
         ("mine=nobody", "unknown agent 'nobody'; .*allowed: random, .*stdio:COMMAND"),
         ("planner=greedy", "'planner' is another agent's name; choose another label"),
         ("=planner", "unknown agent '=planner'"),
-        ("search:9@my_agent:decide", "agent 'search:9@my_agent:decide'; allowed: search:N"),
+        ("search:9@no_such_module:x", "agent 'no_such_module:x': No module named 'no_such_module'"),
+        ("search:9@stdio:", "agent 'stdio:': no command"),
         ("search:many", "agent 'search:many'; allowed: search:N"),
     ],
 )
@@ -367,6 +368,8 @@ def test_which_names_are_external() -> None:
         "search",
         "search:800",
         "search:50@planner",
+        "search:50@0:policy",
+        "search:50@x:y.safetensors",
         "search:many",
         "think",
         "think:50:a/b.safetensors",
@@ -382,6 +385,7 @@ def test_which_names_are_external() -> None:
     assert not [name for name in own if agents.is_external(name)]
     outside = ["a.b:c", "a:b.c", "x/y.py:c", "C:\\x\\y.py:c", "stdio:x y", "stdio:", "http://x", "https://x?a=b"]
     outside += ["think@a.b:c", "think:50:x.safetensors@stdio:x y"]
+    outside += ["search@a.b:c", "search:50@x/y.py:c", "search:5+12@0:stdio:x y", "search:5@think:5@http://x"]
     outside += [f"mine={name}" for name in outside]
     assert [name for name in outside if agents.is_external(name)] == outside
 

@@ -186,6 +186,7 @@ def test_changed_results_are_refused(folder: Path, changes: Json, reason: str) -
     [
         *agents.names(),
         *("search:7", "search:7@planner", "search:7+01", "search+01@0:greedy", "search@planner"),
+        *("search:7@policy", "search:7@0:level:3", "search:7@think:7", "search@mine=policy"),
         *("think:7", "think:7@policy", "think@search:7@planner", "think:7+01", "think+01@0:level:3"),
         *("think:7@think:9@random", "mine=think:7@policy"),
     ],
@@ -204,6 +205,7 @@ def test_the_name_of_an_agent_of_this_package_is_for_it_alone(folder: Path, name
     [
         *("think:7:FILE.safetensors", "think:7:FILE.safetensors@policy", "think:FILE.safetensors", "think:7@FILE"),
         *("think:7@stdio:touch FILE", "think:7@FILE.py:decide", "think:7@mine=stdio:touch FILE", "search:7@FILE.py:f"),
+        *("search:7@FILE", "search:7@FILE.safetensors", "search:7+01@0:stdio:touch FILE", "search@think:7@FILE.py:f"),
         *("think:7@think:7:FILE.safetensors@policy", "level:FILE.safetensors", "think:7@http://localhost:1/FILE"),
         "mine=think:7:FILE.safetensors",
     ],

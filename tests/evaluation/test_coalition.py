@@ -152,7 +152,6 @@ def test_a_training_that_fails_or_is_interrupted_ends_the_command(
         (["planner", "--members", "policy"], "--members policy: can't be given a goal; allowed: search:N"),
         (["planner", "--members", "search:5+12"], "--members search:5+12: can't be given a goal"),
         (["planner", "--members", "search:5@planner"], "--members search:5@planner: can't be given a goal"),
-        (["policy", "--informed"], "--informed: search:100 can't simulate policy"),
         (["search:5", "--members", "think:5", "--informed"], "--informed: think:5 can't simulate search:5"),
     ],
 )
