@@ -1,7 +1,7 @@
 """OpenSpiel: train A2C by self-play, then let ISMCTS play a game against the trained agents.
 
     pip install ".[openspiel]" torch
-    python examples/openspiel_learners.py --episodes 200 --simulations 10
+    python examples/openspiel_learners.py --episodes 3000 --simulations 10
 
 Both algorithms are OpenSpiel's own Python code, unchanged. A2C learns from the observation, which is much smaller than
 the information state with every move of the game. ISMCTS samples hidden information with `resample_from_infostate`.
@@ -37,6 +37,11 @@ def learn(game: Any, episodes: int, seed: int) -> tuple[Any, list[Any]]:
             env.action_spec()["num_actions"],
             loss_str="a2c",
             hidden_layers_sizes=[64],
+            batch_size=128,
+            optimizer_str="adam",
+            critic_learning_rate=1e-3,
+            pi_learning_rate=1e-3,
+            num_critic_before_pi=2,
         )
         for seat in range(game.num_players())
     ]
@@ -47,6 +52,25 @@ def learn(game: Any, episodes: int, seed: int) -> tuple[Any, list[Any]]:
         for learner in learners:
             learner.step(step)
     return env, learners
+
+
+def evaluate(env: Any, learners: list[Any], games: int, seed: int) -> float:
+    """Return how often a learner, each in turn, is ahead of random agents at the end; a shared win counts its share."""
+    rng = np.random.default_rng(seed)
+    won = 0.0
+    for number in range(games):
+        seat = number % len(learners)
+        step = env.reset()
+        while not step.last():
+            player = step.current_player()
+            if player == seat:
+                action = learners[seat].step(step, is_evaluation=True).action
+            else:
+                action = rng.choice(step.observations["legal_actions"][player])
+            step = env.step([action])
+        best = np.flatnonzero(np.array(step.rewards) == max(step.rewards))
+        won += (seat in best) / len(best)
+    return won / games
 
 
 def play(env: Any, learners: list[Any], bot: Any, seat: int) -> tuple[list[float], int]:
@@ -66,7 +90,8 @@ def play(env: Any, learners: list[Any], bot: Any, seat: int) -> tuple[list[float
 def main(argv: Sequence[str] | None = None) -> list[float]:
     parser = argparse.ArgumentParser(description="OpenSpiel's A2C and ISMCTS on Symphony No. 9.")
     parser.add_argument("--players", type=int, default=2, choices=(2, 3, 4))
-    parser.add_argument("--episodes", type=int, default=200, help="games to learn from (default: %(default)s)")
+    parser.add_argument("--episodes", type=int, default=3000, help="games to learn from (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=500, help="games to evaluate on (default: %(default)s)")
     parser.add_argument(
         "--simulations", type=int, default=10, help="simulations of ISMCTS for each decision (default: %(default)s)"
     )
@@ -76,7 +101,9 @@ def main(argv: Sequence[str] | None = None) -> list[float]:
     torch.set_num_threads(1)
     game = pyspiel.load_game("python_symphony9", {"players": args.players, "deals": 1000})
     env, learners = learn(game, args.episodes, args.seed)
+    win_rate = evaluate(env, learners, args.games, args.seed)
     print(f"learned from {args.episodes} games")
+    print(f"wins against random: {win_rate:.0%} of {args.games} games; par {1 / args.players:.0%}")
     rng = np.random.RandomState(args.seed)
     bot = ismcts.ISMCTSBot(game, mcts.RandomRolloutEvaluator(1, rng), 2.0, args.simulations, random_state=rng)
     returns, num_decisions = play(env, learners, bot, seat=0)

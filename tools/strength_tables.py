@@ -44,8 +44,8 @@ FEWER_EXPLOIT_GAMES: Final = {"trial-games": 20, "games": 100}  # against levels
 
 # The rows of each table: the agent that plays alone, and its opponents.
 POLICY_MATCHES: Final = (*(("policy", name) for name in STRATEGIES), ("policy", SEARCH))
+LINES_MATCHES: Final = tuple((f"think:{count}", "search:200") for count in (LINES // 16, LINES // 4, LINES))
 THINK_MATCHES: Final = (
-    *((f"think:{count}", "search:200") for count in (LINES // 16, LINES // 4, LINES)),
     (f"think:{LINES}", SEARCH),
     (f"think:{LINES}", "planner"),
     (f"think:{LINES}", "policy"),
@@ -132,6 +132,7 @@ def format_response(result: dict[str, Any]) -> str:
 
 TABLES: Final[dict[str, tuple[str, Callable[[Sequence[int], Path], str]]]] = {
     "policy": ("policies.md", partial(format_matches, POLICY_MATCHES)),
+    "lines": ("evaluation.md", partial(format_matches, LINES_MATCHES)),
     "think": ("evaluation.md", partial(format_matches, THINK_MATCHES)),
     "exploit": ("evaluation.md", format_exploitability),
 }

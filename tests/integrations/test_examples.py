@@ -24,7 +24,7 @@ def main_of(example: str) -> Any:
 def test_openspiel_learners() -> None:
     pytest.importorskip("pyspiel")
     pytest.importorskip("torch")
-    returns = main_of("openspiel_learners.py")(["--episodes", "10", "--simulations", "2"])
+    returns = main_of("openspiel_learners.py")(["--episodes", "10", "--simulations", "2", "--games", "4"])
     assert sorted(returns) in ([-1, 1], [0, 0])
 
 
