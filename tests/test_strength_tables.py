@@ -56,5 +56,5 @@ def test_every_agent_of_the_package_is_in_the_table_of_exploitability() -> None:
 
 
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--tables ratings; allowed: policy, think, exploit"):
+    with pytest.raises(ValueError, match="--tables ratings; allowed: policy, lines, think, exploit"):
         strength_tables.main(["--out", str(tmp_path), "--tables", "ratings"])
