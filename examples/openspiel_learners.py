@@ -1,7 +1,7 @@
 """OpenSpiel: train A2C by self-play, then let ISMCTS play a game against the trained agents.
 
     pip install ".[openspiel]" torch
-    python examples/openspiel_learners.py --episodes 3000 --simulations 10
+    python examples/openspiel_learners.py --episodes 6000 --simulations 10
 
 Both algorithms are OpenSpiel's own Python code, unchanged. A2C learns from the observation, which is much smaller than
 the information state with every move of the game. ISMCTS samples hidden information with `resample_from_infostate`.
@@ -90,8 +90,8 @@ def play(env: Any, learners: list[Any], bot: Any, seat: int) -> tuple[list[float
 def main(argv: Sequence[str] | None = None) -> list[float]:
     parser = argparse.ArgumentParser(description="OpenSpiel's A2C and ISMCTS on Symphony No. 9.")
     parser.add_argument("--players", type=int, default=2, choices=(2, 3, 4))
-    parser.add_argument("--episodes", type=int, default=3000, help="games to learn from (default: %(default)s)")
-    parser.add_argument("--games", type=int, default=500, help="games to evaluate on (default: %(default)s)")
+    parser.add_argument("--episodes", type=int, default=6000, help="games to learn from (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=1000, help="games to evaluate on (default: %(default)s)")
     parser.add_argument(
         "--simulations", type=int, default=10, help="simulations of ISMCTS for each decision (default: %(default)s)"
     )

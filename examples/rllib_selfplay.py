@@ -1,7 +1,7 @@
 """RLlib: train one masked policy for all seats by self-play with PPO.
 
     pip install ".[rllib]"
-    python examples/rllib_selfplay.py --steps 20000
+    python examples/rllib_selfplay.py --steps 100000
 
 A step is one decision. Three settings matter for this game: `complete_episodes` (a game cut in the middle loses the
 pending rewards of the waiting seats), `FreshDealsEnv` (otherwise every batch has the same deals), and
@@ -79,12 +79,12 @@ def play(module: Any, num_players: int, seed: int) -> bool:
 
 def main(argv: Sequence[str] | None = None) -> TrainingResult:
     parser = argparse.ArgumentParser(description="Self-play with RLlib's PPO.")
-    parser.add_argument("--steps", type=int, default=20_000, help="decisions to train on (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=100_000, help="decisions to train on (default: %(default)s)")
     parser.add_argument("--num-players", type=int, default=2, choices=(2, 3, 4))
     parser.add_argument(
         "--runners", type=int, default=0, help="processes that play; 0 for this one (default: %(default)s)"
     )
-    parser.add_argument("--games", type=int, default=200, help="games to evaluate on (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=500, help="games to evaluate on (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
 
