@@ -85,7 +85,7 @@ def _shift_bid(game: Game, action: int, dollars: int) -> int:
 
 
 @inlined_rule
-def guess_closed_hands(game: Game, composition_values: Any, told: Any, policy: Any, chance: Any) -> None:
+def guess_closed_hands(game: Game, composition_values: Any, assumptions: Any, policy: Any, chance: Any) -> None:
     """Replace the hands that others have already closed by bids of their models.
 
     A model may want to sell furniture first. A real sale would be public, so $2 (or all his money) is bid instead. The
@@ -93,7 +93,7 @@ def guess_closed_hands(game: Game, composition_values: Any, told: Any, policy: A
     """
     if game.phase != CONTRIBUTE:
         return
-    rivals, roles = told
+    rivals, roles = assumptions
     seat, greedy_seats = int(game.player), draw_greedy_seats(chance)
     known, _ = roles[seat]
     for player in range(game.num_players):

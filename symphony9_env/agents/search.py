@@ -29,8 +29,8 @@ DEFAULT_PLAYOUTS: Final = 800
 _FIRST_ROW: Final[Rows] = np.zeros(1, np.int64)
 
 
-class Told(NamedTuple):
-    """What the search is told about the seats."""
+class Assumptions(NamedTuple):
+    """What the search assumes about the seats."""
 
     rivals: int  # UNKNOWN, POLICY, ASKED, or a strategy's number
     roles: NDArray[np.int64]  # for each seat that may decide: the seats that play so, and the team, as sets of seats
@@ -58,7 +58,9 @@ class SearchAgent(Agent):
         self.name = f"search:{playouts}{roles.format_team()}{known}"
         self.roles = roles
         self.rivals = rivals
-        self._told = Told(find_kind(rivals), np.array([roles.as_sets(seat) for seat in range(NUM_BOARDS)]))
+        self._assumptions = Assumptions(
+            find_kind(rivals), np.array([roles.as_sets(seat) for seat in range(NUM_BOARDS)])
+        )
         self.seed = seed
         self.playouts = playouts * (1 + (rivals.playouts if rivals else 0))
         self.num_threads = num_threads
@@ -89,7 +91,7 @@ class SearchAgent(Agent):
     def decide(self, positions: Positions, rows: Rows) -> Rows:
         states = positions.states
         with self._exclusive:
-            if self._told.rivals == ASKED:
+            if self._assumptions.rivals == ASKED:
                 return np.array([self._ask_in_search(positions, row) for row in rows.tolist()], np.int64)
             if self.num_threads == 1 or len(rows) == 1:
                 return self._search(states, rows, 0)
@@ -102,7 +104,7 @@ class SearchAgent(Agent):
 
     def _search(self, states: States, rows: Rows, thread: int) -> Rows:
         """Search the games on these rows one after the other, with the buffers of a thread."""
-        if self._told.rivals != POLICY:
+        if self._assumptions.rivals != POLICY:
             return self._search_with(None, states, rows, thread)
         actions, counts = np.empty(len(rows), np.int64), states["num_players"][rows]
         for count in np.unique(counts).tolist():
@@ -113,9 +115,9 @@ class SearchAgent(Agent):
     def _search_with(self, policy: tuple[Any, ...] | None, states: States, rows: Rows, thread: int) -> Rows:
         """Search games with the network of the rivals' policy, if they play one."""
         actions, win_shares = np.empty(len(rows), np.int64), np.empty(self._num_playouts)
-        told = self._told, policy, np.uint64(self.seed)
+        inputs = self._assumptions, policy, np.uint64(self.seed)
         own_rows = np.ascontiguousarray(rows)
-        search_tree.search_rows(states, own_rows, *told, *self._buffers[thread], win_shares, actions)
+        search_tree.search_rows(states, own_rows, *inputs, *self._buffers[thread], win_shares, actions)
         return actions
 
     def _prepare_policy(self, num_players: int, thread: int) -> tuple[Any, ...] | None:
@@ -149,14 +151,14 @@ class SearchAgent(Agent):
             raise ValueError(f"actions {sorted(illegal)} are not legal in game {row}")
         win_shares = np.empty((len(actions), self._num_playouts))
         with self._exclusive:
-            if self._told.rivals == ASKED:
+            if self._assumptions.rivals == ASKED:
                 search = self._begin_asking(StoredPositions.of(states), row, is_comparison=True)
                 for action, shares in zip(actions, win_shares, strict=True):
                     search.run(1 << action, shares)
             else:
                 given, policy = np.array(actions, np.int64), self._prepare_policy(int(states["num_players"][row]), 0)
-                told = self._told, policy, np.uint64(self.seed)
-                search_tree.compare_actions(states, row, given, *told, *self._buffers[0], win_shares)
+                inputs = self._assumptions, policy, np.uint64(self.seed)
+                search_tree.compare_actions(states, row, given, *inputs, *self._buffers[0], win_shares)
         return win_shares
 
     # Rivals that are neither scripted nor a policy are asked.
@@ -170,7 +172,7 @@ class SearchAgent(Agent):
 
     def _begin_asking(self, positions: Positions, row: int, *, is_comparison: bool = False) -> AskingSearch:
         assert self.rivals is not None
-        return AskingSearch(self.rivals, self._told, positions, row, self.seed, self._buffers[0], is_comparison)
+        return AskingSearch(self.rivals, self._assumptions, positions, row, self.seed, self._buffers[0], is_comparison)
 
 
 class AskingSearch:
@@ -179,20 +181,20 @@ class AskingSearch:
     def __init__(
         self,
         rivals: Agent,
-        told: Told,
+        assumptions: Assumptions,
         positions: Positions,
         row: int,
         seed: int,
         buffers: Buffers,
         is_comparison: bool,
     ) -> None:
-        self._told = told
+        self._assumptions = assumptions
         self._buffers = scratch, _, playout = buffers
         self.legal = int(
             search_tree.begin_search(positions.states, row, np.uint64(seed), is_comparison, scratch, playout)
         )
         root, world = scratch[:1], scratch[1:]
-        self._asked = AskedRivals(rivals, positions, row, root, seats=int(told.roles[root["player"][0], 0]))
+        self._asked = AskedRivals(rivals, positions, row, root, seats=int(assumptions.roles[root["player"][0], 0]))
         self._game = self._asked.follow(world)
 
     def run(self, first_actions: int, win_shares: NDArray[np.float64]) -> int:
@@ -203,10 +205,12 @@ class AskingSearch:
         scratch, tree, playout = self._buffers
         search_tree.clear_tree(tree, playout)
         for number in range(len(win_shares)):
-            search_tree.begin_playout(self._told, number, scratch, playout)
+            search_tree.begin_playout(self._assumptions, number, scratch, playout)
             self._asked.close_hands(self._game)
             moves = self._game.history, self._game.length
-            while (value := search_tree.play_on(first_actions, self._told, scratch, tree, playout, *moves)) == WAITING:
+            while (
+                value := search_tree.play_on(first_actions, self._assumptions, scratch, tree, playout, *moves)
+            ) == WAITING:
                 self._asked.play(self._game, _FIRST_ROW)
             win_shares[number] = value
         return int(search_tree.choose_action(tree))

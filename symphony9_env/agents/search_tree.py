@@ -51,7 +51,7 @@ NUM_NODES, NUM_MOVES, VALUED_ROUND, DEPTH, IN_TREE, NUM_PROGRESS = range(6)
 
 @rule
 def _search(
-    root: Game, first_actions: int, told: Any, policy: Any, world: Any, tree: Any, playout: Any, win_shares: Any
+    root: Game, first_actions: int, assumptions: Any, policy: Any, world: Any, tree: Any, playout: Any, win_shares: Any
 ) -> int:
     """Run a playout for each element of `win_shares`, write its value there, and return the most visited action.
 
@@ -59,8 +59,8 @@ def _search(
     """
     _clear(tree, playout)
     for number in range(len(win_shares)):
-        _begin_playout(root, told, policy, number, world, playout)
-        win_shares[number] = _play_on(root, first_actions, told, policy, world, tree, playout, None)
+        _begin_playout(root, assumptions, policy, number, world, playout)
+        win_shares[number] = _play_on(root, first_actions, assumptions, policy, world, tree, playout, None)
     return _most_visited(tree)
 
 
@@ -90,13 +90,13 @@ def _clear(tree: Any, playout: Any) -> None:
 
 
 @inlined_rule
-def _begin_playout(root: Game, told: Any, policy: Any, number: int, world: Any, playout: Any) -> None:
+def _begin_playout(root: Game, assumptions: Any, policy: Any, number: int, world: Any, playout: Any) -> None:
     """Draw a world for the playout with this number; the hands of rivals that Python must ask are drawn uniformly."""
     streams, progress, _, composition_values, _, _, _ = playout
     streams[1] = mix(skip_draws(streams[0], number))
     world[0] = root
     resample_hidden(world[0], int(root.player), streams[1])
-    guess_closed_hands(world[0], composition_values, told, policy, streams[1])
+    guess_closed_hands(world[0], composition_values, assumptions, policy, streams[1])
     progress[NUM_MOVES] = NUM_BOARDS  # the draws before are those of closed hands
     progress[VALUED_ROUND] = NONE
     progress[DEPTH] = 0
@@ -105,7 +105,7 @@ def _begin_playout(root: Game, told: Any, policy: Any, number: int, world: Any, 
 
 @inlined_rule
 def _play_on(
-    root: Game, first_actions: int, told: Any, policy: Any, world: Any, tree: Any, playout: Any, moves: Any
+    root: Game, first_actions: int, assumptions: Any, policy: Any, world: Any, tree: Any, playout: Any, moves: Any
 ) -> float:
     """Play a playout to its end and return its value.
 
@@ -113,7 +113,7 @@ def _play_on(
     """
     streams, progress, path, composition_values, probabilities, points, ranks = playout
     slots, keys, planner_action, visits, wins = tree
-    rivals, roles = told
+    rivals, roles = assumptions
     known, team = roles[int(root.player)]
     tree_seats = team & ~known if rivals != UNKNOWN else team
     game, chance = world[0], streams[1]
@@ -246,7 +246,7 @@ def _score_playout(game: Game, team: int, points: Any, ranks: Any) -> float:
 def search_rows(
     states: Any,
     rows: Any,
-    told: Any,
+    assumptions: Any,
     policy: Any,
     seed: Any,
     scratch: Any,
@@ -257,17 +257,17 @@ def search_rows(
 ) -> None:
     """Write an action for each of these rows to `actions`, with a playout for each element of `win_shares`.
 
-    `told` is how rivals play (UNKNOWN, POLICY, or a strategy's number) and, for each seat that may decide, the set of
-    seats that do and the team, as a set of seats. `policy` is the network, a workspace for it and the temperature of
-    rivals that play as a policy, and None for others. `scratch` holds two states; `tree` comes from `new_tree`,
-    `playout` from `new_playout`.
+    `assumptions` are how rivals play (UNKNOWN, POLICY, or a strategy's number) and, for each seat that may decide, the
+    set of seats that do and the team, as a set of seats. `policy` is the network, a workspace for it and the
+    temperature of rivals that play as a policy, and None for others. `scratch` holds two states; `tree` comes from
+    `new_tree`, `playout` from `new_playout`.
     """
     for index in range(len(rows)):
         legal = _prepare_root(states, rows[index], seed, False, scratch, playout)
         if legal & (legal - 1) == 0:  # nothing to choose
             actions[index] = num_members(legal - 1)
         else:
-            actions[index] = _search(scratch[0], legal, told, policy, scratch[1:], tree, playout, win_shares)
+            actions[index] = _search(scratch[0], legal, assumptions, policy, scratch[1:], tree, playout, win_shares)
 
 
 @entry
@@ -275,7 +275,7 @@ def compare_actions(
     states: Any,
     row: int,
     actions: Any,
-    told: Any,
+    assumptions: Any,
     policy: Any,
     seed: Any,
     scratch: Any,
@@ -292,7 +292,7 @@ def compare_actions(
     _prepare_root(states, row, seed, True, scratch, playout)
     for index in range(len(actions)):
         first_actions = 1 << actions[index]
-        _search(scratch[0], first_actions, told, policy, scratch[1:], tree, playout, win_shares[index])
+        _search(scratch[0], first_actions, assumptions, policy, scratch[1:], tree, playout, win_shares[index])
 
 
 # The same search with rivals that Python asks: it calls these functions one after the other.
@@ -311,15 +311,17 @@ def clear_tree(tree: Any, playout: Any) -> None:
 
 
 @entry
-def begin_playout(told: Any, number: int, scratch: Any, playout: Any) -> None:
+def begin_playout(assumptions: Any, number: int, scratch: Any, playout: Any) -> None:
     """Draw the world of the playout with this number, but for the hands that rivals who are asked have closed."""
-    _begin_playout(scratch[0], told, None, number, scratch[1:], playout)
+    _begin_playout(scratch[0], assumptions, None, number, scratch[1:], playout)
 
 
 @entry
-def play_on(first_actions: int, told: Any, scratch: Any, tree: Any, playout: Any, history: Any, length: Any) -> float:
+def play_on(
+    first_actions: int, assumptions: Any, scratch: Any, tree: Any, playout: Any, history: Any, length: Any
+) -> float:
     """Play the playout on to its end and return its value, or to a rival to be asked, and return WAITING."""
-    return _play_on(scratch[0], first_actions, told, None, scratch[1:], tree, playout, (history, length))
+    return _play_on(scratch[0], first_actions, assumptions, None, scratch[1:], tree, playout, (history, length))
 
 
 @entry
